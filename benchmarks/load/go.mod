@@ -1,0 +1,3 @@
+module penstock/load
+
+go 1.22

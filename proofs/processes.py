@@ -1,0 +1,74 @@
+"""A broker as a process of its own: started, killed, started again on the same directory; what it uses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+
+class BrokerProcess:
+    """`penstock up` on a directory. The port is fixed, so that clients find it again after a restart."""
+
+    def __init__(self, directory: Path, port: int, **settings: str) -> None:
+        self.directory = directory
+        self.port = port
+        self.settings = settings
+        self.process: subprocess.Popen[str] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "penstock.cli.main",
+            "up",
+            "--data",
+            str(self.directory),
+            "--port",
+            str(self.port),
+        ]
+        command += ["--host", "127.0.0.1"]
+        for name, value in self.settings.items():
+            command += ["--set", f"{name.replace('_', '.')}={value}"]
+        log = open(self.directory.with_suffix(".log"), "a")  # noqa: SIM115  # it belongs to the process
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line.startswith("ready: "):
+            raise RuntimeError(f"the broker did not start, see {log.name}: {line!r}")
+
+    def kill(self) -> None:
+        """SIGKILL: no warning, no last words."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+    def resident_bytes(self) -> int:
+        return self._status("VmRSS") * 1024
+
+    def open_files(self) -> int:
+        assert self.process is not None
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def cpu_seconds(self) -> float:
+        assert self.process is not None
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def _status(self, name: str) -> int:
+        assert self.process is not None
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith(name + ":"):
+                return int(line.split()[1])
+        raise AssertionError(name)

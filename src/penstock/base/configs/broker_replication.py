@@ -1,0 +1,37 @@
+"""Copies of partitions between brokers."""
+
+from __future__ import annotations
+
+from penstock.base.configs.define import ConfigType, Dynamic, idle, table
+
+BOOLEAN = ConfigType.BOOLEAN
+STRING = ConfigType.STRING
+INT = ConfigType.INT
+LONG = ConfigType.LONG
+CLUSTER_WIDE = Dynamic.CLUSTER_WIDE
+
+REPLICATION_CONFIGS = table(
+    idle("alter.log.dirs.replication.quota.window.num", INT, "11", low=1),
+    idle("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", low=1),
+    idle("auto.leader.rebalance.enable", BOOLEAN, "true"),
+    idle("controlled.shutdown.enable", BOOLEAN, "true"),
+    idle("follower.replication.throttled.rate", LONG, "9223372036854775807", low=0, dynamic=CLUSTER_WIDE),
+    idle("leader.imbalance.check.interval.seconds", LONG, "300", low=1),
+    idle("leader.replication.throttled.rate", LONG, "9223372036854775807", low=0, dynamic=CLUSTER_WIDE),
+    idle("num.replica.alter.log.dirs.threads", INT, None),
+    idle("num.replica.fetchers", INT, "1", low=1, dynamic=CLUSTER_WIDE),
+    idle("replica.alter.log.dirs.io.max.bytes.per.second", LONG, "9223372036854775807", low=0, dynamic=CLUSTER_WIDE),
+    idle("replica.fetch.backoff.ms", INT, "1000", low=0),
+    idle("replica.fetch.max.bytes", INT, "1048576", low=0),
+    idle("replica.fetch.min.bytes", INT, "1"),
+    idle("replica.fetch.response.max.bytes", INT, "10485760", low=0),
+    idle("replica.fetch.wait.max.ms", INT, "500"),
+    idle("replica.high.watermark.checkpoint.interval.ms", LONG, "5000"),
+    idle("replica.lag.time.max.ms", LONG, "30000"),
+    idle("replica.selector.class", STRING, None),
+    idle("replica.socket.receive.buffer.bytes", INT, "65536"),
+    idle("replica.socket.timeout.ms", INT, "30000"),
+    idle("replication.quota.window.num", INT, "11", low=1),
+    idle("replication.quota.window.size.seconds", INT, "1", low=1),
+    idle("unclean.leader.election.interval.ms", LONG, "300000", low=1, internal=True),
+)

@@ -1,0 +1,62 @@
+"""Transactions and idempotent producers."""
+
+from __future__ import annotations
+
+from penstock.base.configs.define import ConfigDef, ConfigType, Dynamic, idle, table
+
+BOOLEAN = ConfigType.BOOLEAN
+INT = ConfigType.INT
+SHORT = ConfigType.SHORT
+CLUSTER_WIDE = Dynamic.CLUSTER_WIDE
+
+TRANSACTIONS_CONFIGS = table(
+    idle("add.partitions.to.txn.retry.backoff.max.ms", INT, "100", low=0),
+    idle("add.partitions.to.txn.retry.backoff.ms", INT, "20", low=1),
+    ConfigDef(
+        "producer.id.expiration.check.interval.ms",
+        INT,
+        "600000",
+        low=1,
+        internal=True,
+        doc="How often partitions look for producers past their expiration.",
+    ),
+    ConfigDef(
+        "producer.id.expiration.ms",
+        INT,
+        "86400000",
+        low=1,
+        dynamic=CLUSTER_WIDE,
+        doc="How long a partition remembers an idempotent producer after its last write.",
+    ),
+    idle("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, "10000", low=1),
+    idle("transaction.max.timeout.ms", INT, "900000", low=1),
+    idle("transaction.partition.verification.enable", BOOLEAN, "true", dynamic=CLUSTER_WIDE),
+    idle("transaction.remove.expired.transaction.cleanup.interval.ms", INT, "3600000", low=1),
+    idle("transaction.state.log.load.buffer.size", INT, "5242880", low=1),
+    ConfigDef(
+        "transaction.state.log.min.isr", INT, "2", low=1, doc="min.insync.replicas of the topic of transaction states."
+    ),
+    ConfigDef(
+        "transaction.state.log.num.partitions",
+        INT,
+        "50",
+        low=1,
+        doc="Partitions of the topic of transaction states; it may not change once the topic exists.",
+    ),
+    ConfigDef(
+        "transaction.state.log.replication.factor",
+        SHORT,
+        "3",
+        low=1,
+        doc="Replicas of the topic of transaction states; a smaller cluster gets fewer.",
+    ),
+    ConfigDef(
+        "transaction.state.log.segment.bytes",
+        INT,
+        "104857600",
+        low=1,
+        doc="The size of a segment of the topic of transaction states.",
+    ),
+    idle("transaction.two.phase.commit.enable", BOOLEAN, "false"),
+    idle("transactional.id.expiration.ms", INT, "604800000", low=1),
+)

@@ -1,0 +1,64 @@
+"""THE TABLE: every API that is served, where it is handled, and what it needs to be allowed.
+
+ApiVersions is answered from it: what is not finished does not stand here. Produce is advertised from version 0, though
+served from 3: librdkafka looks at the old versions to find out whether compression works.
+"""
+
+from __future__ import annotations
+
+from penstock.broker.network.table import Row, Table
+from penstock.core.security.acl import Acl, Operation, Resource
+
+_READ_TOPIC = Acl(Operation.READ, Resource.TOPIC)
+_WRITE_TOPIC = Acl(Operation.WRITE, Resource.TOPIC)
+_DESCRIBE_TOPIC = Acl(Operation.DESCRIBE, Resource.TOPIC)
+_CREATE_TOPIC = Acl(Operation.CREATE, Resource.TOPIC)
+_DELETE_TOPIC = Acl(Operation.DELETE, Resource.TOPIC)
+_ALTER_TOPIC = Acl(Operation.ALTER, Resource.TOPIC)
+_READ_GROUP = Acl(Operation.READ, Resource.GROUP)
+_DESCRIBE_GROUP = Acl(Operation.DESCRIBE, Resource.GROUP)
+_DELETE_GROUP = Acl(Operation.DELETE, Resource.GROUP)
+_DESCRIBE_CLUSTER = Acl(Operation.DESCRIBE, Resource.CLUSTER)
+_DESCRIBE_CONFIGS = Acl(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)
+_ALTER_CONFIGS = Acl(Operation.ALTER_CONFIGS, Resource.CLUSTER)
+_IDEMPOTENT_WRITE = Acl(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER)
+
+
+def served() -> Table:
+    """A fresh table, for the counters in its rows belong to one broker."""
+    return Table(
+        [
+            Row(0, "data.produce", _WRITE_TOPIC, raw=True, overlaps=True, advertised_from=0),
+            Row(1, "data.fetch", _READ_TOPIC, raw=True, overlaps=True),
+            Row(2, "data.list_offsets", _DESCRIBE_TOPIC),
+            Row(3, "topics.metadata", _DESCRIBE_TOPIC),
+            Row(8, "groups.offset_commit", _READ_GROUP, overlaps=True),
+            Row(9, "groups.offset_fetch", _DESCRIBE_GROUP),
+            Row(10, "groups.find_coordinator", _DESCRIBE_GROUP),
+            Row(11, "groups.join_group", _READ_GROUP),
+            Row(12, "groups.heartbeat", _READ_GROUP),
+            Row(13, "groups.leave_group", _READ_GROUP),
+            Row(14, "groups.sync_group", _READ_GROUP),
+            Row(15, "groups.describe_groups", _DESCRIBE_GROUP),
+            Row(16, "groups.list_groups", _DESCRIBE_GROUP),
+            Row(18, "cluster.api_versions", None),
+            Row(19, "topics.create_topics", _CREATE_TOPIC),
+            Row(20, "topics.delete_topics", _DELETE_TOPIC),
+            Row(21, "data.delete_records", _DELETE_TOPIC),
+            Row(22, "data.init_producer_id", _IDEMPOTENT_WRITE),
+            Row(23, "data.offset_for_leader_epoch", _DESCRIBE_TOPIC),
+            Row(32, "configs.describe_configs", _DESCRIBE_CONFIGS),
+            Row(33, "configs.alter_configs", _ALTER_CONFIGS),
+            Row(35, "cluster.describe_log_dirs", _DESCRIBE_CLUSTER),
+            Row(37, "topics.create_partitions", _ALTER_TOPIC),
+            Row(42, "groups.delete_groups", _DELETE_GROUP),
+            Row(44, "configs.incremental_alter_configs", _ALTER_CONFIGS),
+            Row(47, "groups.offset_delete", _DELETE_GROUP),
+            Row(60, "cluster.describe_cluster", None),
+            Row(61, "data.describe_producers", _READ_TOPIC),
+            Row(71, "cluster.get_telemetry_subscriptions", None),
+            Row(72, "cluster.push_telemetry", None),
+            Row(74, "configs.list_config_resources", _DESCRIBE_CONFIGS),
+            Row(75, "topics.describe_topic_partitions", _DESCRIBE_TOPIC),
+        ]
+    )

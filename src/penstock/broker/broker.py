@@ -1,0 +1,200 @@
+"""The composition root: one broker, its rooms put together, started in order and stopped in the reverse.
+
+Start: ports are bound, so that they are known; the data directory is opened or formatted; metadata is replayed; logs
+are recovered; the broker registers itself; coordinators load; only then are connections taken.
+Stop: no more connections, coordinators stop, everything is synced, the clean-shutdown marker is written last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from penstock.base.ids import OFFSETS_TOPIC, random_id
+from penstock.broker.admin import Admin
+from penstock.broker.apis import served
+from penstock.broker.config import BrokerConfig
+from penstock.broker.controller import Controller
+from penstock.broker.coordinators import Coordinators
+from penstock.broker.fetching import Fetching
+from penstock.broker.files import RealDisk
+from penstock.broker.group_settings import group_settings
+from penstock.broker.housekeeping import Housekeeping
+from penstock.broker.journal import Journal
+from penstock.broker.listener import Listener
+from penstock.broker.metrics.sources import RaftState, Sources
+from penstock.broker.metrics.watch import Watch
+from penstock.broker.network.budget import Budget
+from penstock.broker.network.door import Door
+from penstock.broker.network.session import Peer, Session
+from penstock.broker.offsets_log import PartitionedOffsetsLog
+from penstock.broker.partitions import Partitions
+from penstock.broker.producer_ids import ProducerIds, reserve_block
+from penstock.broker.quorum import Quorum
+from penstock.broker.services import Services
+from penstock.broker.system import SystemClock, SystemRandom, ThreadJobs
+from penstock.broker.telemetry import Telemetry
+from penstock.broker.topic_creation import TopicCreation
+from penstock.broker.waiters import Waiters
+from penstock.core.metadata.delta import Delta
+from penstock.core.metadata.effective import Node, broker_typed, topic_config, topic_defaults
+from penstock.core.metadata.image import Image
+from penstock.core.replication.fetch_session import FetchSessions
+from penstock.core.security.authorizer import AllowAll
+from penstock.core.security.principals import ANONYMOUS
+
+log = Journal(__name__)
+
+_FRAME_DEADLINE_MS = 30_000
+_PRODUCER_EXPIRATION = "producer.id.expiration.ms"
+"""a broker's configuration that every log needs"""
+
+
+class Broker:
+    def __init__(self, config: BrokerConfig) -> None:
+        self.config = config
+        self.address = ""
+        """HOST:PORT of the first listener for clients, once started"""
+        self.admin_port: int | None = None
+        self.listeners: list[Listener] = []
+        self.services: Services
+        self._node = Node(config.node_id, config.values)
+        self._clock = SystemClock()
+        self._random = SystemRandom()
+        self._budget = Budget()
+        self._table = served()
+        self._watch = Watch(self._clock, self._clock.fine_s)
+        self._sources: Sources
+        self._admin: Admin | None = None
+        self._defaults_of: object = None
+        self._defaults: dict[str, str] = {}
+        """every topic configuration as a topic has it that sets none, under the configurations `_defaults_of`"""
+        self._jobs: ThreadJobs
+        self._quorum: Quorum
+        self._housekeeping: Housekeeping
+
+    async def start(self) -> None:
+        config = self.config
+        for name in config.unknown:
+            log.warning("an unknown configuration is ignored", name=name)
+        self.listeners = [Listener(address) for address in config.client_listeners]
+        try:
+            await self._open()
+        except BaseException:
+            for listener in self.listeners:
+                await listener.close()
+            if self._admin is not None:
+                await self._admin.close()
+            raise
+
+    async def stop(self) -> None:
+        self._sources.stopping()
+        for listener in self.listeners:
+            await listener.close()
+        await self._housekeeping.stop()
+        await self.services.coordinators.close()
+        await self._quorum.leave()
+        await self.services.partitions.close(self._quorum.broker_epoch)
+        await self._quorum.close()
+        if self._admin is not None:
+            await self._admin.close()
+        self._jobs.close()
+        log.info("stopped", node=self.config.node_id)
+
+    async def _open(self) -> None:
+        config = self.config
+        self._jobs = ThreadJobs(asyncio.get_running_loop())
+        self._sources = Sources(
+            config.node_id, self._clock, self._jobs, self.listeners, self._table, self._budget, self._watch
+        )
+        if config.admin_listener is not None:
+            self._admin = Admin(config.admin_listener, self._sources)
+            self.admin_port = await self._admin.start()
+        disk = RealDisk(config.log_dir)
+        self._quorum = quorum = await Quorum.open(disk, config, self._clock, self._random, self._jobs)
+        waiters = Waiters()
+        partitions = Partitions(
+            disk, config.log_dir, self._clock, self._jobs, self._random, waiters, config.node_id, self._topic_values
+        )
+        partitions.open(quorum.image)
+        controller = Controller(quorum)
+        creation = TopicCreation(controller, self._node, self._random)
+        offsets = PartitionedOffsetsLog(partitions, lambda: quorum.image)
+        coordinators = Coordinators(
+            group_settings(config), offsets, self._clock, self._random, creation.create_offsets_topic
+        )
+        self.services = Services(
+            config=config,
+            node=self._node,
+            clock=self._clock,
+            random=self._random,
+            jobs=self._jobs,
+            quorum=quorum,
+            controller=controller,
+            partitions=partitions,
+            fetching=self._fetching(partitions),
+            waiters=waiters,
+            coordinators=coordinators,
+            producer_ids=ProducerIds(lambda: reserve_block(controller, config.node_id, quorum.broker_epoch)),
+            telemetry=Telemetry(config.number("telemetry.max.bytes")),
+            topic_creation=creation,
+        )
+        quorum.subscribe(self._follow)
+        bound = {listener.address.name: listener.port for listener in self.listeners}
+        advertised = config.advertised(bound)
+        incarnation = random_id(self._random)
+        partitions.directory.sign(incarnation)
+        await quorum.register(advertised, incarnation, stopped_cleanly=partitions.directory.stopped_cleanly)
+        self._lead_offsets(quorum.image)
+        self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs)
+        self._housekeeping.start()
+        for listener in self.listeners:
+            await listener.serve(self._door(listener))
+        self.address = f"{advertised[0].host}:{advertised[0].port}"
+        self._sources.ready(self.services, self._raft_state)
+
+    def _fetching(self, partitions: Partitions) -> Fetching:
+        sessions = FetchSessions(self._random, self.config.number("max.incremental.fetch.session.cache.slots"))
+        return Fetching(partitions, sessions, self.config.number("fetch.max.bytes"))
+
+    def _raft_state(self) -> RaftState:
+        quorum, me = self._quorum, self.config.node_id
+        return RaftState("leader", me, quorum.epoch, me, quorum.high_watermark, quorum.end_offset)
+
+    def _door(self, listener: Listener) -> Door:
+        config = self.config
+        table, services, authorizer, watch = self._table, self.services, AllowAll(), self._watch
+        name = listener.address.name
+
+        def make_session(host: str, port: int) -> Session:
+            return Session(Peer(ANONYMOUS, host, port, name), table, authorizer, services, watch)
+
+        return Door(
+            make_session,
+            self._clock,
+            self._budget,
+            request_bytes_max=config.number("socket.request.max.bytes"),
+            connections_max=config.number("max.connections"),
+            connections_per_host_max=config.number("max.connections.per.ip"),
+            idle_ms=config.number("connections.max.idle.ms"),
+            frame_deadline_ms=_FRAME_DEADLINE_MS,
+        )
+
+    def _topic_values(self, image: Image, topic: str) -> dict[str, str]:
+        if image.configs is not self._defaults_of:
+            self._defaults_of, self._defaults = image.configs, topic_defaults(image, self._node)
+            self._defaults[_PRODUCER_EXPIRATION] = str(broker_typed(image, self._node, _PRODUCER_EXPIRATION))
+        return topic_config(image, self._node, topic, self._defaults)
+
+    def _follow(self, delta: Delta, image: Image) -> None:
+        """The metadata log moved on: partitions first, then who coordinates on them."""
+        self.services.partitions.apply(delta, image)
+        self._lead_offsets(image)
+        deleted = [(topic.name, topic.id) for topic in delta.deleted_topics.values()]
+        if deleted:
+            self.services.forget_topics(deleted)
+
+    def _lead_offsets(self, image: Image) -> None:
+        topic = image.topic(OFFSETS_TOPIC)
+        if topic is not None:
+            mine = [index for index, one in topic.partitions.items() if one.leader == self.config.node_id]
+            self.services.coordinators.lead(mine)

@@ -1,0 +1,150 @@
+"""One broker's configuration: Kafka's names, checked once, with typed doors for what the shell needs.
+
+An unknown name is a warning; a value out of bounds, or one that asks for what is not built, refuses the start and says
+which and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from penstock.base.configs.broker import BROKER_CONFIGS, without_listener
+from penstock.base.configs.values import Value, parse, split_list
+
+ADMIN_LISTENER = "penstock.admin.listener"
+"""HOST:PORT of /metrics and /health; empty: none"""
+_PLAINTEXT = "PLAINTEXT"
+_ANY_HOST = ("", "0.0.0.0", "::")
+
+
+class ConfigFault(Exception):
+    """The configuration cannot be run. Its text names the key, the cause and what to do."""
+
+
+class Listener(NamedTuple):
+    name: str
+    host: str
+    """empty: every address"""
+    port: int
+
+
+class BrokerConfig:
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.values = dict(values)
+        """what was set, as text"""
+        self.unknown = sorted(
+            name for name in values if name != ADMIN_LISTENER and without_listener(name) not in BROKER_CONFIGS
+        )
+        self._typed: dict[str, Value] = {}
+        for name, text in values.items():
+            entry = BROKER_CONFIGS.get(without_listener(name))
+            if entry is not None:
+                try:
+                    self._typed[name] = parse(entry, text)
+                except ValueError as fault:
+                    raise ConfigFault(str(fault)) from None
+        self._check_roles()
+        self.node_id = self._node_id()
+        self.listeners = self._listeners("listeners")
+        self.controller_listener_names = self._list("controller.listener.names")
+        self.client_listeners = [one for one in self.listeners if one.name not in self.controller_listener_names]
+        self._check_security()
+        self.auto_create_topics = self.flag("auto.create.topics.enable")
+
+    def value(self, name: str) -> Value:
+        if name in self._typed:
+            return self._typed[name]
+        entry = BROKER_CONFIGS[name]
+        return parse(entry, entry.default)
+
+    def number(self, name: str) -> int:
+        value = self.value(name)
+        assert isinstance(value, int), name
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self.value(name)
+        assert isinstance(value, bool), name
+        return value
+
+    def text(self, name: str) -> str:
+        value = self.value(name)
+        assert value is None or isinstance(value, str), name
+        return value or ""
+
+    @property
+    def log_dir(self) -> str:
+        dirs = self._list("log.dirs") or self._list("log.dir")
+        if len(dirs) != 1:
+            raise ConfigFault(f"log.dirs: {len(dirs)} directories are named; a broker here keeps its data in one")
+        if self.text("metadata.log.dir") not in ("", dirs[0]):
+            raise ConfigFault("metadata.log.dir: the metadata log is kept with the data; leave it out, or set log.dirs")
+        return dirs[0]
+
+    @property
+    def admin_listener(self) -> Listener | None:
+        text = self.values.get(ADMIN_LISTENER, "")
+        if not text:
+            return None
+        host, _, port = text.rpartition(":")
+        if not port.isdigit():
+            raise ConfigFault(f"{ADMIN_LISTENER}: {text!r} is not HOST:PORT")
+        return Listener("ADMIN", host, int(port))
+
+    def advertised(self, bound: Mapping[str, int]) -> list[Listener]:
+        """What clients are told, given the port each listener got."""
+        told = {one.name: one for one in self._listeners("advertised.listeners")}
+        out = []
+        for one in self.client_listeners:
+            told_one = told.get(one.name, one)
+            host = "localhost" if told_one.host in _ANY_HOST else told_one.host
+            out.append(Listener(one.name, host, told_one.port or bound[one.name]))
+        return out
+
+    def _list(self, name: str) -> list[str]:
+        value = self.value(name)
+        if isinstance(value, str):
+            return [value] if value else []
+        assert value is None or isinstance(value, list), name
+        return value or []
+
+    def _check_roles(self) -> None:
+        roles = self._list("process.roles")
+        if sorted(roles) != ["broker", "controller"]:
+            raise ConfigFault(
+                f"process.roles: {','.join(roles) or 'nothing'} is set; a node is broker and controller in one so far: "
+                "set process.roles=broker,controller"
+            )
+
+    def _node_id(self) -> int:
+        node_id = self.number("node.id")
+        if node_id < 0:
+            raise ConfigFault("node.id: it is not set; every node needs a number of its own, such as node.id=1")
+        return node_id
+
+    def _listeners(self, name: str) -> list[Listener]:
+        return [_listener(name, text) for text in self._list(name)]
+
+    def _check_security(self) -> None:
+        if self.text("authorizer.class.name"):
+            raise ConfigFault(
+                "authorizer.class.name: ACLs are not built so far and everything would be allowed; unset it"
+            )
+        if not self.client_listeners:
+            raise ConfigFault("listeners: none of them is for clients; add one, such as PLAINTEXT://localhost:9092")
+        protocols = dict(
+            pair.split(":", 1) for pair in split_list(self.text("listener.security.protocol.map")) if ":" in pair
+        )
+        for one in self.listeners:
+            protocol = protocols.get(one.name, _PLAINTEXT if one.name in self.controller_listener_names else one.name)
+            if protocol != _PLAINTEXT:
+                raise ConfigFault(f"listeners: {one.name} asks for {protocol}; only PLAINTEXT is built so far")
+
+
+def _listener(name: str, text: str) -> Listener:
+    label, separator, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    if not separator or not colon or not port.isdigit() or int(port) > 65_535:
+        raise ConfigFault(f"{name}: {text!r} is not NAME://HOST:PORT")
+    return Listener(label.upper(), host.strip("[]"), int(port))

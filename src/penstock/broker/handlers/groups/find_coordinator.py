@@ -1,0 +1,56 @@
+"""FindCoordinator 0-6 (KIP-699): which broker coordinates a group; several keys at once from version 4 on.
+
+Deviation: transactions and share groups are not built yet; their keys are refused with UNSUPPORTED_VERSION.
+"""
+
+from __future__ import annotations
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.broker.handlers.groups.asking import refusal
+from penstock.broker.network.session import Session
+from penstock.core.metadata.image import Image
+from penstock.core.security.acl import Operation
+from penstock.protocol.frames import RequestHeader
+from penstock.protocol.generated.find_coordinator_request import FindCoordinatorRequest
+from penstock.protocol.generated.find_coordinator_response import Coordinator, FindCoordinatorResponse
+
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_MANY_FROM = 4
+_SHARE_FROM = 6
+
+
+async def handle(session: Session, header: RequestHeader, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    version = header.api_version
+    if version >= _MANY_FROM:
+        found = [await _find(session, version, request.key_type, key) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=found)
+    one = await _find(session, version, request.key_type, request.key)
+    return FindCoordinatorResponse(
+        error_code=one.error_code, error_message=one.error_message, node_id=one.node_id, host=one.host, port=one.port
+    )
+
+
+async def _find(session: Session, version: int, key_type: int, key: str) -> Coordinator:
+    if key_type in (_TRANSACTION, _SHARE) and (key_type != _SHARE or version >= _SHARE_FROM):
+        return _refused(key, ErrorCode.UNSUPPORTED_VERSION, "transactions and share groups are not built yet")
+    if key_type != _GROUP:
+        return _refused(key, ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
+    code = refusal(session, Operation.DESCRIBE, key)
+    if code is not None:
+        return _refused(key, code)
+    services = session.services
+    try:
+        index = await services.coordinators.locate(key)
+    except KafkaError as fault:
+        return _refused(key, fault.code, fault.message)
+    image: Image = services.image
+    node = services.offsets_leader(index)
+    broker = image.brokers.get(node)
+    endpoint = None if broker is None else broker.endpoint(session.peer.listener)
+    if endpoint is None:
+        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return Coordinator(key=key, node_id=node, host=endpoint.host, port=endpoint.port, error_message="")
+
+
+def _refused(key: str, code: ErrorCode, message: str | None = None) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message)

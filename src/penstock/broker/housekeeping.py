@@ -1,0 +1,120 @@
+"""What is done now and then: retention, checkpoints, old files, forgotten producers, room on the disk.
+
+Each is a task that sleeps most of its time. A walk over all partitions yields to the loop every few of them; what
+touches many files runs as a job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from penstock.base.errors import KafkaError
+from penstock.base.limits import DISK_RESERVE_BYTES_MAX, DISK_RESERVE_SHARE
+from penstock.base.ports import Clock, Jobs
+from penstock.broker.cleaning import Cleaning
+from penstock.broker.config import BrokerConfig
+from penstock.broker.in_thread import in_thread
+from penstock.broker.journal import Journal
+from penstock.broker.partitions import Partitions
+
+log = Journal(__name__)
+
+_AT_ONCE = 64
+"""partitions looked at before the loop gets its turn"""
+_TICK_S = 1.0
+
+
+class Housekeeping:
+    def __init__(self, config: BrokerConfig, partitions: Partitions, clock: Clock, jobs: Jobs) -> None:
+        self._partitions = partitions
+        self._clock = clock
+        self._jobs = jobs
+        self._retention_s = config.number("log.retention.check.interval.ms") / 1000
+        self._checkpoint_s = config.number("log.flush.offset.checkpoint.interval.ms") / 1000
+        self._producers_s = config.number("producer.id.expiration.check.interval.ms") / 1000
+        self._delete_delay_s = config.number("log.segment.delete.delay.ms") / 1000
+        self._cleaner_backoff_s = config.number("log.cleaner.backoff.ms") / 1000
+        self._cleans = config.flag("log.cleaner.enable")
+        self.cleaning = Cleaning(partitions, clock, config.number("log.cleaner.dedupe.buffer.size"))
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self.check_room()
+        self._every(_TICK_S, self._tick)
+        self._every(self._retention_s, self.retain)
+        self._every(self._checkpoint_s, self.checkpoint)
+        self._every(self._delete_delay_s, self.sweep)
+        self._every(self._producers_s, self._expire_producers)
+        if self._cleans:
+            self._every(self._cleaner_backoff_s, self.cleaning.run)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    def check_room(self) -> None:
+        """Refuse writes while there is still room for what must be written: metadata, offsets, checkpoints."""
+        disk = self._partitions.disk
+        reserve = min(DISK_RESERVE_BYTES_MAX, int(disk.total_bytes() * DISK_RESERVE_SHARE))
+        free = disk.free_bytes()
+        if free >= reserve:
+            if self._partitions.refusal is not None:
+                log.info("there is room on the disk again: writes go on", free_bytes=free)
+            self._partitions.refusal = None
+        elif self._partitions.refusal is None:
+            text = (
+                f"the disk is nearly full: {free} bytes are free, {reserve} are kept in reserve; free some or add more"
+            )
+            log.error("writes are refused", reason=text)
+            self._partitions.refusal = text
+
+    async def retain(self) -> None:
+        """Drop what retention.ms, retention.bytes and DeleteRecords no longer keep."""
+        for count, partition in enumerate(list(self._partitions.all())):
+            try:
+                partition.log.retain(self._clock.wall_ms(), partition.high_watermark)
+            except KafkaError as fault:
+                log.error("retention failed", partition=str(partition.name), fault=str(fault))
+            if count % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    async def checkpoint(self) -> None:
+        """Remember how far each log is durable: a crash then scans only what came after."""
+        logs = [(partition.name, partition.log) for partition in self._partitions.all()]
+        await in_thread(self._jobs, self._partitions.directory.checkpoint(logs).write)
+
+    async def sweep(self) -> None:
+        """Remove from the disk what deleted topics have left."""
+        doomed = self._partitions.directory.doomed()
+        disk = self._partitions.disk
+
+        def remove() -> None:
+            for path in doomed:
+                disk.remove_tree(path)
+
+        if doomed:
+            await in_thread(self._jobs, remove)
+
+    async def _tick(self) -> None:
+        self.check_room()
+        self._partitions.flush_overdue()
+
+    async def _expire_producers(self) -> None:
+        for count, partition in enumerate(list(self._partitions.all())):
+            partition.log.expire_producers(self._clock.wall_ms())
+            if count % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(self._repeat(seconds, work)))
+
+    async def _repeat(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await work()
+            except OSError as fault:
+                log.error("housekeeping failed", work=work.__name__, fault=str(fault))

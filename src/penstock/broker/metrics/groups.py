@@ -1,0 +1,94 @@
+"""Groups as kafka_exporter tells them: members, committed offsets, and how far they are behind.
+
+A group is told by its coordinator. The lag is the watermark less the committed offset, where the partition is led here
+too. Partitions that the group has never committed for have no sample: there is nothing to be behind of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from penstock.broker.metrics.sources import Sources
+from penstock.broker.metrics.text import Exposition, escaped
+from penstock.broker.partitions import Partitions
+from penstock.core.groups.shard import GroupShard
+from penstock.core.groups.states import GroupState
+from penstock.core.groups.store import CommittedOffset
+
+_AT_ONCE = 128
+"""offsets and groups looked at before the loop gets its turn"""
+_COUNTED = "kafka_coordinator_group_groupmetadatamanager_num"
+
+
+def groups(sources: Sources, out: Exposition) -> Iterator[None]:
+    told = _Told(out, sources.services.partitions)
+    states: Counter[GroupState] = Counter()
+    looked_at = 0
+    for shard in list(sources.services.coordinators.shards()):
+        for group_id, members, state in _present(shard):
+            told.members(group_id, members)
+            states[state] += 1
+            looked_at += 1
+            if looked_at % _AT_ONCE == 0:
+                yield
+        for group_id, topics in list(shard.state.store.offsets.items()):
+            for topic, committed in list(topics.items()):
+                told.offsets(group_id, topic, committed)
+                looked_at += len(committed)
+                if looked_at >= _AT_ONCE:
+                    looked_at = 0
+                    yield
+    _tell_counts(out, states, told.offset_count)
+    yield
+
+
+def _present(shard: GroupShard) -> list[tuple[str, int, GroupState]]:
+    """Every group of the shard with its members; one that has offsets only is empty."""
+    state = shard.state
+    present = [(group.group_id, len(group.members), group.state) for group in state.groups.values()]
+    present += [(group_id, 0, GroupState.EMPTY) for group_id in state.store.offsets if group_id not in state.groups]
+    return present
+
+
+def _tell_counts(out: Exposition, states: Counter[GroupState], offsets: int) -> None:
+    out.gauge(f"{_COUNTED}groups", "Groups coordinated here", states.total())
+    for state in GroupState:
+        out.gauge(f"{_COUNTED}groups{state.value.lower()}", f"Groups in state {state.value}", states[state])
+    out.gauge(f"{_COUNTED}offsets", "Committed offsets kept here", offsets)
+
+
+class _Told:
+    def __init__(self, out: Exposition, partitions: Partitions) -> None:
+        def gauge(name: str, documentation: str) -> Callable[[str], None]:
+            return out.family(f"kafka_consumergroup_{name}", "gauge", documentation).append
+
+        self.offset_count = 0
+        self._partitions = partitions
+        self._members = gauge("members", "Members of a group")
+        self._offset = gauge("current_offset", "The offset a group has committed")
+        self._offset_sum = gauge("current_offset_sum", "The offsets a group has committed, over a topic's partitions")
+        self._lag = gauge("lag", "Records between the committed offset and the high watermark")
+        self._lag_sum = gauge("lag_sum", "The lag, over a topic's partitions")
+
+    def members(self, group_id: str, count: int) -> None:
+        self._members(f'kafka_consumergroup_members{{consumergroup="{escaped(group_id)}"}} {count}\n')
+
+    def offsets(self, group_id: str, topic: str, committed: Mapping[int, CommittedOffset]) -> None:
+        names = f'consumergroup="{escaped(group_id)}",topic="{escaped(topic)}"'
+        offset_sum = lag_sum = 0
+        lag_known = False
+        for index, (offset, *_) in committed.items():
+            labels = f'{{{names},partition="{index}"}}'
+            self._offset(f"kafka_consumergroup_current_offset{labels} {offset}\n")
+            offset_sum += offset
+            partition = self._partitions.get(topic, index)
+            if partition is not None:
+                lag = partition.high_watermark - offset
+                self._lag(f"kafka_consumergroup_lag{labels} {lag}\n")
+                lag_sum += lag
+                lag_known = True
+        self.offset_count += len(committed)
+        self._offset_sum(f"kafka_consumergroup_current_offset_sum{{{names}}} {offset_sum}\n")
+        if lag_known:
+            self._lag_sum(f"kafka_consumergroup_lag_sum{{{names}}} {lag_sum}\n")

@@ -1,0 +1,81 @@
+"""What a handler may call: the rooms of one broker, by name."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from penstock.base.ids import OFFSETS_TOPIC
+from penstock.base.ports import Clock, Jobs, Random
+from penstock.broker.config import BrokerConfig
+from penstock.broker.controller import Controller
+from penstock.broker.coordinators import Coordinators
+from penstock.broker.fetching import Fetching
+from penstock.broker.partitions import Partitions
+from penstock.broker.producer_ids import ProducerIds
+from penstock.broker.quorum import Quorum
+from penstock.broker.telemetry import Telemetry
+from penstock.broker.topic_creation import TopicCreation
+from penstock.broker.waiters import Waiters
+from penstock.core.controller.features import KRAFT_VERSION
+from penstock.core.metadata.effective import Node
+from penstock.core.metadata.image import NO_LEADER, Image
+
+_background: set[asyncio.Task[None]] = set()
+"""tasks that nobody waits for: the loop itself would let go of them"""
+
+
+class Features(NamedTuple):
+    supported: dict[str, tuple[int, int]]
+    finalized: dict[str, int]
+    epoch: int
+    """the metadata offset at which they were finalized"""
+
+
+@dataclass(slots=True)
+class Services:
+    config: BrokerConfig
+    node: Node
+    clock: Clock
+    random: Random
+    jobs: Jobs
+    quorum: Quorum
+    controller: Controller
+    partitions: Partitions
+    fetching: Fetching
+    waiters: Waiters
+    coordinators: Coordinators
+    producer_ids: ProducerIds
+    telemetry: Telemetry
+    topic_creation: TopicCreation
+
+    @property
+    def image(self) -> Image:
+        return self.quorum.image
+
+    @property
+    def cluster_id(self) -> str:
+        return self.quorum.cluster_id
+
+    def controller_id(self) -> int:
+        """Any broker may be told: an admin request reaches the active controller from each."""
+        return self.config.node_id
+
+    def offsets_leader(self, partition: int) -> int:
+        """Who coordinates the groups of a partition of `__consumer_offsets`; -1 where nobody does."""
+        described = self.image.partition(OFFSETS_TOPIC, partition)
+        return NO_LEADER if described is None else described.leader
+
+    def forget_topics(self, topics: list[tuple[str, bytes]]) -> None:
+        """Topics (name, id) are deleted: their committed offsets go too, in a while."""
+        task = asyncio.get_running_loop().create_task(self.coordinators.forget_topics(topics))
+        _background.add(task)
+        task.add_done_callback(_background.discard)
+
+    def features(self) -> Features:
+        """An adopted directory may have finalized more than we serve: that is not told, or clients would use it."""
+        supported = self.quorum.supported_features
+        finalized = {name: level for name, level in self.image.features.items() if name in supported}
+        finalized[KRAFT_VERSION] = self.quorum.kraft_version
+        return Features(supported, finalized, self.image.offset)

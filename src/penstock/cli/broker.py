@@ -1,0 +1,50 @@
+"""`penstock broker`: one broker from a server.properties file, with Kafka's names; KAFKA_* variables override it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from penstock.broker.properties import from_environment, parse_properties
+from penstock.cli.failures import Failure
+from penstock.cli.options import add_format, pairs
+from penstock.cli.running import PidFile, run_broker
+
+HELP = """\
+the environment overrides the file, as in the apache/kafka image: KAFKA_LOG_RETENTION_MS is log.retention.ms, a dot
+becomes one underscore, an underscore two, a dash three.
+
+  penstock broker --config penstock-data/1/server.properties"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = HELP
+    parser.add_argument("-c", "--config", metavar="FILE", help="a server.properties file")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="overrides file and environment"
+    )
+    add_format(parser)
+    parser.set_defaults(handler=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    values = _read(args.config) if args.config else {}
+    values |= from_environment(os.environ) | pairs(args.set, "the configuration")
+    if not values:
+        raise Failure(
+            "there is no configuration", "give --config FILE or KAFKA_* variables; `penstock up` makes one itself"
+        )
+    beside = os.path.dirname(os.path.abspath(args.config)) if args.config else None
+    # Only in a directory that `penstock up` made: its tools look for the process id there.
+    if beside is not None and os.path.isdir(os.path.join(beside, "data")):
+        with PidFile(os.path.join(beside, "pid")):
+            return run_broker(values, lambda address: print(f"ready: {address}", flush=True))
+    return run_broker(values, lambda address: print(f"ready: {address}", flush=True))
+
+
+def _read(path: str) -> dict[str, str]:
+    try:
+        with open(path) as file:
+            return parse_properties(file.read())
+    except FileNotFoundError:
+        raise Failure(f"there is no file {path!r}", "`penstock up` writes one to DIR/1/server.properties") from None

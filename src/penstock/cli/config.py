@@ -1,0 +1,77 @@
+"""`penstock config`: configurations of topics, brokers and groups."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+from typing import TYPE_CHECKING
+
+from penstock.cli.failures import Failure, Usage
+from penstock.cli.options import add_dry_run, make_admin, pairs, subcommand
+from penstock.cli.output import emit, table
+
+if TYPE_CHECKING:
+    from penstock.client import ConfigValue
+
+KINDS = ["topic", "broker", "group"]
+NAME_HELP = "topic, group, or broker id; for `set broker`, 'default' means all brokers"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    sub = parser.add_subparsers(metavar="ACTION", title="actions")
+    get = subcommand(sub, "get", "show what is set, or everything with --all", get_config)
+    _resource(get)
+    get.add_argument("key", nargs="*", help="only these, or globs such as 'retention*'")
+    get.add_argument("-a", "--all", action="store_true", help="the defaults too")
+    set_ = subcommand(sub, "set", "set configurations; the others stay as they are", set_config)
+    _resource(set_)
+    set_.add_argument("setting", nargs="+", metavar="KEY=VALUE")
+    add_dry_run(set_)
+    unset = subcommand(sub, "unset", "back to the default", unset_config)
+    _resource(unset)
+    unset.add_argument("key", nargs="+")
+    add_dry_run(unset)
+
+
+def _resource(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("name", help=NAME_HELP)
+
+
+def get_config(args: argparse.Namespace) -> None:
+    with make_admin(args) as admin:
+        print_configs(args, admin.config(args.kind, _name(args)), args.key, everything=args.all)
+
+
+def set_config(args: argparse.Namespace) -> None:
+    _alter(args, pairs(args.setting, "the setting"), [])
+
+
+def unset_config(args: argparse.Namespace) -> None:
+    if any("=" in key for key in args.key):
+        raise Usage("unset takes names only", "leave out the value: penstock config unset topic orders retention.ms")
+    _alter(args, {}, args.key)
+
+
+def _alter(args: argparse.Namespace, changes: dict[str, str], unset: list[str]) -> None:
+    with make_admin(args) as admin:
+        admin.alter_config(args.kind, _name(args), changes, unset, dry_run=args.dry_run)
+    result = {"kind": args.kind, "name": args.name, "set": changes, "unset": unset, "dry_run": args.dry_run}
+    verb = "would alter" if args.dry_run else "altered"
+    emit(args, result, lambda: print(f"{verb} {args.kind} {args.name}"))
+
+
+def _name(args: argparse.Namespace) -> str:
+    return "" if args.kind == "broker" and args.name == "default" else str(args.name)
+
+
+def print_configs(args: argparse.Namespace, found: list[ConfigValue], keys: list[str], *, everything: bool) -> None:
+    if keys:
+        shown = [c for c in found if any(fnmatch.fnmatchcase(c.name, key) for key in keys)]
+        absent = [key for key in keys if not any(fnmatch.fnmatchcase(c.name, key) for c in found)]
+        if absent:
+            raise Failure(f"there is no configuration {', '.join(absent)}", "--all lists them")
+    else:
+        shown = [c for c in found if everything or c.source not in ("default", "unknown", "static")]
+    rows = [(c.name, "(hidden)" if c.sensitive else c.value, c.source) for c in shown]
+    emit(args, shown, lambda: table(["NAME", "VALUE", "SOURCE"], rows))

@@ -1,0 +1,208 @@
+"""`penstock group`: groups, their members, lag and offsets."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.failures import Failure, Usage
+from penstock.cli.offsets import Place, parse_place
+from penstock.cli.options import add_dry_run, add_yes, client_config, confirm, make_admin, subcommand
+from penstock.cli.output import emit, fields, is_json, table
+
+if TYPE_CHECKING:
+    from penstock.client import Admin, PartitionLag, TopicPartition
+
+RESET_HELP = """\
+places:  start  end  1234  +5  -10  @-1h  @2026-01-01T00:00:00  shift:+100  shift:-100
+
+  penstock group reset billing --to start --dry-run
+  penstock group reset billing --to @-1h --topic orders --yes"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    sub = parser.add_subparsers(metavar="ACTION", title="actions")
+    subcommand(sub, "ls", "list groups", list_groups, aliases=["list"])
+    describe = subcommand(sub, "describe", "state, members and lag", describe_group)
+    describe.add_argument("group")
+    members = subcommand(sub, "members", "who is in the group and what they read", list_members)
+    members.add_argument("group")
+    lag = subcommand(sub, "lag", "how far groups are behind", show_lag)
+    lag.add_argument("group", nargs="*", help="all groups where none is named")
+    lag.add_argument("-w", "--watch", type=float, nargs="?", const=2.0, metavar="S", help="again every S seconds (2)")
+    lag.add_argument("--total", action="store_true", help="one line a group and topic")
+
+    reset = subcommand(sub, "reset", "move a group's offsets while it has no members", reset_offsets, epilog=RESET_HELP)
+    reset.add_argument("group")
+    reset.add_argument("--to", required=True, metavar="PLACE", help="where to, see below")
+    reset.add_argument(
+        "-t", "--topic", action="append", default=[], metavar="TOPIC[:P,P]", help="only there; may be new to it"
+    )
+    add_yes(reset)
+    add_dry_run(reset)
+
+    delete = subcommand(
+        sub, "delete", "delete groups without members, and their offsets", delete_groups, aliases=["rm"]
+    )
+    delete.add_argument("group", nargs="+")
+    add_yes(delete)
+    add_dry_run(delete)
+
+    forget = subcommand(sub, "offset-delete", "forget a group's offsets of a topic it no longer reads", forget_offsets)
+    forget.add_argument("group")
+    forget.add_argument("-t", "--topic", action="append", required=True, metavar="TOPIC[:P,P]")
+    add_yes(forget)
+    add_dry_run(forget)
+
+
+def list_groups(args: argparse.Namespace) -> None:
+    with make_admin(args) as admin:
+        found = admin.groups()
+    emit(args, found, lambda: table(["GROUP", "STATE", "TYPE"], [(g.group, g.state, g.type) for g in found]))
+
+
+def describe_group(args: argparse.Namespace) -> None:
+    with make_admin(args) as admin:
+        found, lags = admin.group(args.group), admin.lag(args.group)
+    clients = {m.member_id: m.client_id for m in found.members}
+    result = {
+        "group": found.group,
+        "state": found.state,
+        "type": found.type,
+        "assignor": found.assignor,
+        "coordinator": found.coordinator,
+        "members": found.members,
+        "lag": sum(lag.lag for lag in lags),
+        "partitions": lags,
+    }
+
+    def text() -> None:
+        where = found.coordinator
+        fields(
+            {
+                "group": found.group,
+                "state": found.state,
+                "type": found.type,
+                "assignor": found.assignor or None,
+                "coordinator": f"{where.id} ({where.host}:{where.port})" if where else None,
+                "members": len(found.members),
+                "lag": result["lag"],
+            }
+        )
+        if lags:
+            print()
+            rows = [(x.topic, x.partition, x.committed, x.end, x.lag, clients.get(x.member_id or "")) for x in lags]
+            table(["TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "CLIENT"], rows)
+
+    emit(args, result, text)
+
+
+def list_members(args: argparse.Namespace) -> None:
+    with make_admin(args) as admin:
+        found = admin.group(args.group).members
+    rows = [(m.client_id, m.host, m.member_id, m.instance_id, [str(t) for t in m.assignment]) for m in found]
+    emit(args, found, lambda: table(["CLIENT", "HOST", "MEMBER", "INSTANCE", "PARTITIONS"], rows))
+
+
+def show_lag(args: argparse.Namespace) -> None:
+    with make_admin(args) as admin:
+        while True:
+            found = _lags(admin, args.group)
+            if args.watch is not None and sys.stdout.isatty() and not is_json(args):
+                print("\x1b[H\x1b[2J", end="")
+            _print_lags(args, found)
+            if args.watch is None:
+                return
+            sys.stdout.flush()
+            time.sleep(args.watch)
+
+
+def _lags(admin: Admin, groups: list[str]) -> dict[str, list[PartitionLag]]:
+    return {name: admin.lag(name) for name in groups or [g.group for g in admin.groups()]}
+
+
+def _print_lags(args: argparse.Namespace, found: dict[str, list[PartitionLag]]) -> None:
+    rows: list[dict[str, Any]] = []
+    for group, lags in found.items():
+        if args.total:
+            topics = list(dict.fromkeys(lag.topic for lag in lags))
+            rows += [{"group": group, "topic": t, "lag": sum(x.lag for x in lags if x.topic == t)} for t in topics]
+            continue
+        for x in lags:
+            row = {"group": group, "topic": x.topic, "partition": x.partition}
+            rows.append(row | {"committed": x.committed, "end": x.end, "lag": x.lag})
+    headers = ["GROUP", "TOPIC", "LAG"] if args.total else ["GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG"]
+    emit(args, rows, lambda: table(headers, [list(r.values()) for r in rows]))
+
+
+def reset_offsets(args: argparse.Namespace) -> None:
+    place: Place = parse_place(args.to)
+    with make_admin(args) as admin:
+        committed = admin.group_offsets(args.group)
+        partitions = _chosen(admin, args.topic, list(committed))
+        if not partitions:
+            raise Failure(
+                f"the group {args.group!r} has no offsets to move", "name a topic it shall have some in: --topic T"
+            )
+        targets = place.resolve(admin, partitions, committed)
+        if not args.dry_run:
+            confirm(args, f"Move {len(targets)} offset(s) of the group {args.group}?")
+            admin.set_group_offsets(args.group, targets)
+    rows = [
+        {"topic": t.topic, "partition": t.partition, "before": committed.get(t), "after": targets[t]}
+        for t in partitions
+    ]
+    result = {"group": args.group, "dry_run": args.dry_run, "offsets": rows}
+    emit(args, result, lambda: table(["TOPIC", "PARTITION", "BEFORE", "AFTER"], [list(r.values()) for r in rows]))
+
+
+def delete_groups(args: argparse.Namespace) -> None:
+    with make_admin(args) as admin:
+        for name in args.group:
+            admin.group(name)
+        if not args.dry_run:
+            confirm(args, f"Delete {', '.join(args.group)} and all committed offsets?")
+            admin.delete_groups(args.group)
+    verb = "would delete" if args.dry_run else "deleted"
+    result = {"deleted": args.group, "dry_run": args.dry_run}
+    emit(args, result, lambda: print("\n".join(f"{verb} {name}" for name in args.group)))
+
+
+def forget_offsets(args: argparse.Namespace) -> None:
+    from penstock.cli.offset_delete import delete_offsets
+
+    if client_config(args).get("security.protocol", "plaintext").lower() != "plaintext":
+        raise Failure(
+            "offset-delete speaks to plaintext listeners only so far", "delete the group, or use kafka-consumer-groups"
+        )
+    with make_admin(args) as admin:
+        committed = admin.group_offsets(args.group)
+        partitions = [t for t in _chosen(admin, args.topic, list(committed)) if t in committed]
+        if not partitions:
+            raise Failure(
+                f"the group {args.group!r} has no offsets there", "`penstock group lag GROUP` shows its offsets"
+            )
+        if not args.dry_run:
+            confirm(args, f"Forget {len(partitions)} offset(s) of the group {args.group}?")
+            delete_offsets(args.bootstrap_server, args.group, partitions)
+    rows = [{"topic": t.topic, "partition": t.partition, "committed": committed[t]} for t in partitions]
+    result = {"group": args.group, "dry_run": args.dry_run, "deleted": rows}
+    emit(args, result, lambda: table(["TOPIC", "PARTITION", "WAS"], [list(r.values()) for r in rows]))
+
+
+def _chosen(admin: Admin, texts: list[str], committed: list[TopicPartition]) -> list[TopicPartition]:
+    """--topic a --topic b:0,2 as partitions; without any, those that the group has committed."""
+    from penstock.client import TopicPartition
+
+    found = []
+    for text in texts:
+        topic, colon, numbers = text.partition(":")
+        known = [p.partition for p in admin.topic(topic).partitions]
+        try:
+            wanted = [int(n) for n in numbers.split(",")] if colon else known
+        except ValueError:
+            raise Usage(f"{text!r} is not of the form TOPIC or TOPIC:0,2") from None
+        found += [TopicPartition(topic, n) for n in wanted if n in known]
+    return sorted(found) if texts else sorted(committed)

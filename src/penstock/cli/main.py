@@ -1,0 +1,148 @@
+"""The entry: finds the command, imports its module, parses, runs, and turns whatever goes wrong into a text and an
+exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import penstock
+from penstock.cli.failures import Failure, explain, report
+
+COMMANDS: dict[str, dict[str, str]] = {
+    "Run": {
+        "up": "start a broker here, ready for clients in a moment",
+        "broker": "run one broker from a server.properties file",
+    },
+    "Data": {
+        "produce": "send records from arguments, lines, or JSON lines",
+        "consume": "read records from anywhere in a topic, in any format",
+        "tail": "follow what arrives in topics",
+    },
+    "Pipelines": {
+        "pipeline": "run, draw, list, stop and test pipelines on Spark",
+        "load": "load topics into Parquet, Delta or Iceberg tables, and back",
+        "table": "serve a compacted topic's current values, and look them up",
+        "sql": "ask topics in SQL: history, live tail, and AS OF a time",
+    },
+    "Administration": {
+        "topic": "list, create, describe, alter, trim and delete topics",
+        "group": "list and describe groups, watch lag, reset offsets",
+        "config": "get, set and unset configurations of topics, brokers, groups",
+        "cluster": "brokers, controller and cluster id",
+    },
+    "Tools": {
+        "bench": "measure throughput and latency of a cluster",
+        "dump": "show segments, indexes, snapshots and checkpoints as text or JSON",
+        "completion": "a completion script for bash, zsh or fish",
+        "version": "versions of Penstock and of what it stands on",
+    },
+}
+EXAMPLES = """\
+Ten seconds to a running broker:
+  penstock up                            # in one terminal
+  penstock produce orders 'hello'        # in another
+  penstock consume orders -o start
+
+`penstock COMMAND --help` tells more. -b HOST:PORT or PENSTOCK_BOOTSTRAP_SERVERS chooses the cluster
+(localhost:9092)."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        if arguments[1:2] and arguments[0] == "help":
+            return _guarded([arguments[1], "--help"])
+        print(overview(), file=sys.stdout if arguments else sys.stderr)
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
+        print(f"penstock {penstock.__version__}")
+        return 0
+    if arguments[0] not in names():
+        print(_unknown(arguments[0]), file=sys.stderr)
+        return 2
+    return _guarded(arguments)
+
+
+def names() -> list[str]:
+    return [name for group in COMMANDS.values() for name in group]
+
+
+def overview() -> str:
+    lines = ["usage: penstock COMMAND ...", "", "An event-streaming platform that speaks Apache Kafka's protocol.", ""]
+    for title, commands in COMMANDS.items():
+        lines += [f"{title}:", *[f"  {name:<12}{summary}" for name, summary in commands.items()], ""]
+    return "\n".join([*lines, EXAMPLES])
+
+
+def build(name: str) -> argparse.ArgumentParser:
+    """The parser of one command, with its module imported."""
+    module = importlib.import_module(f"penstock.cli.{name}")
+    summary = next(group[name] for group in COMMANDS.values() if name in group)
+    parser = argparse.ArgumentParser(
+        prog=f"penstock {name}",
+        description=summary[0].upper() + summary[1:] + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.configure(parser)
+    return parser
+
+
+def _guarded(arguments: list[str]) -> int:
+    as_json = "--format=json" in arguments or "json" in arguments[1:]
+    try:
+        parser = build(arguments[0])
+        args = parser.parse_args(_join_negatives(arguments[1:]))
+        as_json = getattr(args, "format", "text") == "json"
+        handler = getattr(args, "handler", None)
+        if handler is None:
+            parser.print_help(sys.stderr)
+            return 2
+        code = int(handler(args) or 0)
+        sys.stdout.flush()
+        return code
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Nothing may be written at exit either, or Python complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Failure as failure:
+        report(failure, as_json=as_json)
+        return failure.exit_code
+    except Exception as exc:
+        explained = explain(exc)
+        if explained is None:
+            raise
+        report(explained, as_json=as_json)
+        return explained.exit_code
+
+
+def _join_negatives(arguments: list[str]) -> list[str]:
+    """`--to -10` and `--at -1h` as one argument each: argparse would take the value for an option."""
+    joined: list[str] = []
+    for argument in arguments:
+        before = joined[-1] if joined else ""
+        if argument[:1] == "-" and argument[1:2].isdigit() and before[:1] == "-" and "=" not in before:
+            joined[-1] = f"{before}={argument}" if before.startswith("--") else before + argument
+        else:
+            joined.append(argument)
+    return joined
+
+
+def _unknown(name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, names(), 1)
+    hint = f"; did you mean `penstock {close[0]}`?" if close else "; `penstock --help` lists them"
+    return f"penstock: there is no command {name!r}{hint}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

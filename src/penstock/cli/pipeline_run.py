@@ -1,0 +1,136 @@
+"""`penstock pipeline run`: the pipeline in this process, its progress on the screen, its end on SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.failures import Failure
+from penstock.cli.options import check_reachable, client_config, pairs, quiet_client
+from penstock.cli.output import emit, note
+from penstock.cli.pipeline import need, progress_note
+from penstock.cli.pipeline_registry import registered
+
+if TYPE_CHECKING:
+    from penstock.pipeline.running import Progress, Running
+    from penstock.pipeline.topology.streams import Pipeline
+
+_LOOK_EVERY_S = 0.25
+
+
+def run_pipeline(args: argparse.Namespace, pipeline: Pipeline) -> int:
+    try:
+        from penstock.pipeline import running
+        from penstock.pipeline.execution.errors import PipelineFailed
+        from penstock.pipeline.java import JavaMissing
+        from penstock.pipeline.spark import session
+    except ImportError as missing:
+        raise need("spark", missing) from None
+    checkpoint = args.checkpoint or str(Path(args.file).parent / f".{pipeline.name}.checkpoint")
+    conf, kafka = pairs(args.conf, "the setting of Spark"), client_config(args)
+    check_reachable(args.bootstrap_server)
+    quiet_client()
+    try:
+        running.prepare_topics(pipeline.flow(), args.bootstrap_server, kafka)
+        with registered(pipeline.name, args.file, args.bootstrap_server, checkpoint):
+            spark = session(pipeline.name, args.master, **conf)
+            if args.backfill or args.from_time or args.to_time:
+                return _backfill(args, pipeline, spark, kafka)
+            started = running.start(
+                pipeline,
+                args.bootstrap_server,
+                checkpoint=checkpoint,
+                spark=spark,
+                starting=args.starting,
+                interval=args.interval,
+                available_now=args.once,
+                exactly_once=not args.at_least_once,
+                kafka=kafka,
+            )
+            return _follow(args, pipeline.name, started)
+    except (PipelineFailed, running.TopicsMissing, JavaMissing) as error:
+        raise Failure(str(error)) from None
+
+
+def _follow(args: argparse.Namespace, name: str, started: Running) -> int:
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    note(f"{name} runs; Ctrl-C stops it after the batch that is under way")
+    rows = 0
+    with ExitStack() as stack:
+        gauges = stack.enter_context(_Metrics(name, args.metrics_port)) if args.metrics_port is not None else None
+        ended = False
+        while not ended:
+            ended = started.wait(_LOOK_EVERY_S)
+            if stopping.is_set():
+                started.stop()
+                ended = True
+            for progress in started.progress():
+                rows += progress.rows
+                progress_note(_line(progress))
+                if gauges is not None:
+                    gauges.show(progress)
+    emit(args, {"pipeline": name, "rows": rows}, lambda: note(f"\n{name} has stopped after {rows} records"))
+    return 0
+
+
+def _backfill(args: argparse.Namespace, pipeline: Pipeline, spark: Any, kafka: dict[str, str]) -> int:
+    from penstock.pipeline.running import backfill
+
+    starting = {"startingTimestamp": args.from_time} if args.from_time else {}
+    ending = {"endingTimestamp": args.to_time} if args.to_time else {}
+    backfill(pipeline, args.bootstrap_server, spark=spark, starting=starting, ending=ending, kafka=kafka)
+    emit(args, {"pipeline": pipeline.name, "backfilled": True}, lambda: note(f"{pipeline.name}: the range is done"))
+    return 0
+
+
+def _line(progress: Progress) -> str:
+    lag = "" if progress.lag is None else f", lag {progress.lag}"
+    return (
+        f"batch {progress.batch}: {progress.rows} records in {progress.duration_ms} ms, "
+        f"{progress.rows_per_second:.0f} a second{lag}"
+    )
+
+
+class _Metrics:
+    """The same figures for Prometheus."""
+
+    def __init__(self, name: str, port: int) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Gauge
+
+        self._registry = CollectorRegistry()
+        self._port = port
+
+        def gauge(what: str, said: str) -> Gauge:
+            return Gauge(f"penstock_pipeline_{what}", said, ["pipeline"], registry=self._registry).labels(name)
+
+        records = Counter("penstock_pipeline_records", "Records read.", ["pipeline"], registry=self._registry)
+        self._records = records.labels(name)
+        self._batch = gauge("batch", "The last batch that ended.")
+        self._duration = gauge("batch_seconds", "How long it took.")
+        self._rate = gauge("records_per_second", "Records a second in it.")
+        self._lag = gauge("lag_records", "Records that are there and not read yet.")
+
+    def __enter__(self) -> _Metrics:
+        from prometheus_client import start_http_server
+
+        self._server, _ = start_http_server(self._port, "127.0.0.1", self._registry)
+        note(f"metrics: http://127.0.0.1:{self._server.server_port}/metrics")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def show(self, progress: Progress) -> None:
+        self._records.inc(progress.rows)
+        self._batch.set(progress.batch)
+        self._duration.set(progress.duration_ms / 1000)
+        self._rate.set(progress.rows_per_second)
+        if progress.lag is not None:
+            self._lag.set(progress.lag)

@@ -1,0 +1,53 @@
+"""A broker in this process: its pid file, its start, and what a failed start looks like."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from penstock.cli.failures import Failure
+
+
+class PidFile:
+    """Holds our process id, locked for as long as we run: a second broker on the same directory is refused."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file = -1
+
+    def __enter__(self) -> Self:
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._file, 32).decode(errors="replace").strip()
+            os.close(self._file)
+            raise Failure(
+                f"a broker runs on {os.path.dirname(self.path)} already (process {holder})",
+                "stop it, or choose another directory with --data",
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+        os.close(self._file)
+
+
+def run_broker(values: dict[str, str], ready: Callable[[str], None]) -> int:
+    """Runs until SIGTERM or Ctrl-C; `ready` is told where clients connect."""
+    from penstock.broker.config import BrokerConfig, ConfigFault
+    from penstock.broker.main import run
+
+    try:
+        run(BrokerConfig(values), ready)
+    except ConfigFault as fault:
+        raise Failure(f"the configuration cannot be run: {fault}") from None
+    return 0

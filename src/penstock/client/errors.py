@@ -1,0 +1,121 @@
+"""What goes wrong in a client: one family, so that `except ClientError` catches all of it."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError as LibraryError
+from confluent_kafka import KafkaException
+
+from penstock.base.errors import RETRIABLE, ErrorCode
+
+_LOCAL_RETRIABLE = frozenset(
+    {
+        LibraryError._ALL_BROKERS_DOWN,
+        LibraryError._TRANSPORT,
+        LibraryError._RESOLVE,
+        LibraryError._TIMED_OUT,
+        LibraryError._WAIT_COORD,
+        LibraryError._UNKNOWN_TOPIC,
+        LibraryError._UNKNOWN_PARTITION,
+    }
+)
+_UNREACHABLE = frozenset(
+    {LibraryError._ALL_BROKERS_DOWN, LibraryError._TRANSPORT, LibraryError._RESOLVE, LibraryError._TIMED_OUT}
+)
+
+
+class ClientError(Exception):
+    """An operation failed. `code` is Kafka's error code where a broker said so, negative where the library did."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: int = LibraryError._FAIL,
+        name: str = "",
+        retriable: bool = False,
+        fatal: bool = False,
+        requires_abort: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.name = name
+        self.retriable = retriable
+        self.fatal = fatal
+        self.requires_abort = requires_abort
+
+
+class BrokerUnreachable(ClientError):
+    """No broker answered: none listens there, the name does not resolve, or it took too long."""
+
+
+class TopicNotFound(ClientError):
+    """The topic or the partition does not exist."""
+
+
+class TopicExists(ClientError):
+    """A topic of that name exists already."""
+
+
+class GroupNotFound(ClientError):
+    """No such group."""
+
+
+class ConfigRefused(ClientError):
+    """A configuration property is unknown, or its value is not accepted."""
+
+
+class SerializationError(ClientError):
+    """A key or value could not be turned into bytes; nothing was sent."""
+
+
+class DeserializationError(ClientError):
+    """A record's key or value could not be read. It names the record, so that it can be skipped or set aside."""
+
+    def __init__(self, part: str, topic: str, partition: int, offset: int, data: bytes | None, why: str) -> None:
+        super().__init__(
+            f"the {part} of {topic}-{partition} at offset {offset} cannot be read: {why}; "
+            "the next poll goes on behind it",
+            name="DESERIALIZATION",
+        )
+        self.part = part
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.data = data
+
+
+_KINDS: dict[int, type[ClientError]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: TopicNotFound,
+    LibraryError._UNKNOWN_TOPIC: TopicNotFound,
+    LibraryError._UNKNOWN_PARTITION: TopicNotFound,
+    ErrorCode.TOPIC_ALREADY_EXISTS: TopicExists,
+    ErrorCode.GROUP_ID_NOT_FOUND: GroupNotFound,
+    ErrorCode.INVALID_CONFIG: ConfigRefused,
+    LibraryError._INVALID_ARG: ConfigRefused,
+    **dict.fromkeys(_UNREACHABLE, BrokerUnreachable),
+}
+
+
+def from_library(error: LibraryError, doing: str) -> ClientError:
+    """The typed error for what librdkafka reports while `doing` something ("create the topic 'a'")."""
+    code = error.code()
+    kind = _KINDS.get(code, ClientError)
+    return kind(
+        f"cannot {doing}: {error.str()}",
+        code=code,
+        name=error.name(),
+        retriable=error.retriable() or is_retriable(code),
+        fatal=error.fatal(),
+        requires_abort=error.txn_requires_abort(),
+    )
+
+
+def from_exception(exc: KafkaException, doing: str) -> ClientError:
+    cause = exc.args[0] if exc.args else None
+    if isinstance(cause, LibraryError):
+        return from_library(cause, doing)
+    return ClientError(f"cannot {doing}: {exc}")
+
+
+def is_retriable(code: int) -> bool:
+    return code in _LOCAL_RETRIABLE or code in RETRIABLE

@@ -1,0 +1,127 @@
+"""The records of `__consumer_offsets` as Apache Kafka 4.3 writes them.
+
+A key is the int16 id of its type and its body, a value the int16 version of its schema and its body. Offsets are
+written in version 4 (in version 1 where the client set their expiry), group metadata in version 3. Older ones are read.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from struct import error as StructError
+
+from penstock.base.errors import DecodeError
+from penstock.core.coordinator.result import CoordinatorRecord
+from penstock.protocol.codec import Reader
+from penstock.protocol.generated.group_metadata_key import GroupMetadataKey
+from penstock.protocol.generated.group_metadata_value import GroupMetadataValue
+from penstock.protocol.generated.offset_commit_key import OffsetCommitKey
+from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
+
+_VERSION = Struct(">h")
+_LENGTH = Struct(">H")
+_PARTITION = Struct(">i")
+_OFFSET_AND_EPOCH = Struct(">qi")
+_TIMESTAMP = Struct(">q")
+
+LEGACY_OFFSET_COMMIT = 0
+"""the key of brokers before 0.8.2; its body is that of OFFSET_COMMIT"""
+OFFSET_COMMIT = 1
+GROUP_METADATA = 2
+
+OFFSET_VALUE_VERSION = 4
+OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
+GROUP_VALUE_VERSION = 3
+
+_PLAIN_OFFSET = _VERSION.pack(OFFSET_VALUE_VERSION)
+_PLAIN_OFFSET_BYTES_MIN = 24
+"""version, offset, epoch, a length of one byte and no metadata, timestamp, no tagged fields"""
+
+_OFFSET_KEY = _VERSION.pack(OFFSET_COMMIT)
+_GROUP_KEY = _VERSION.pack(GROUP_METADATA)
+
+FOREIGN_TYPES = {
+    3: "consumer", 4: "consumer", 5: "consumer", 6: "consumer", 7: "consumer", 8: "consumer", 16: "consumer",
+    9: "share", 10: "share", 11: "share", 12: "share", 13: "share", 14: "share", 15: "share",
+    17: "streams", 18: "streams", 19: "streams", 20: "streams", 21: "streams", 22: "streams", 23: "streams",
+}  # fmt: skip
+"""key type -> the type of group it belongs to; the body of each of these keys begins with the group's id"""
+FOREIGN_MEMBER_TYPES = frozenset({5, 10, 19})
+"""key types of which each is one member"""
+
+
+def key_type(key: bytes) -> int:
+    if len(key) < _VERSION.size:
+        raise DecodeError(f"the key of a group record has {len(key)} bytes")
+    kind: int = _VERSION.unpack_from(key)[0]
+    return kind
+
+
+def read_offset_key(key: bytes) -> tuple[str, str, int]:
+    """Group, topic, partition. By hand: a coordinator that loads reads millions of these."""
+    try:
+        topic_at = 4 + _LENGTH.unpack_from(key, 2)[0]
+        end = topic_at + 2 + _LENGTH.unpack_from(key, topic_at)[0]
+        partition: int = _PARTITION.unpack_from(key, end)[0]
+    except StructError:
+        raise DecodeError(f"the key of an offset is cut short: {key.hex()}") from None
+    group_id = key[4:topic_at].decode("utf-8", "surrogateescape")
+    return group_id, key[topic_at + 2 : end].decode("utf-8", "surrogateescape"), partition
+
+
+def read_offset_value(value: bytes) -> OffsetCommitValue:
+    """The form that is written for nearly every commit by hand, every other one by its specification."""
+    size = len(value)
+    if size >= _PLAIN_OFFSET_BYTES_MIN and value[:2] == _PLAIN_OFFSET and value[14] == size - 23 and not value[-1]:
+        offset, leader_epoch = _OFFSET_AND_EPOCH.unpack_from(value, 2)
+        return OffsetCommitValue(
+            offset=offset,
+            leader_epoch=leader_epoch,
+            metadata=value[15:-9].decode("utf-8", "surrogateescape"),
+            commit_timestamp=_TIMESTAMP.unpack_from(value, size - 9)[0],
+        )
+    return OffsetCommitValue.decode(memoryview(value)[2:], _value_version(value))
+
+
+def read_group_key(key: bytes) -> str:
+    return GroupMetadataKey.decode(memoryview(key)[2:], 0).group
+
+
+def read_group_value(value: bytes) -> GroupMetadataValue:
+    return GroupMetadataValue.decode(memoryview(value)[2:], _value_version(value))
+
+
+def read_foreign_group_id(key: bytes) -> str:
+    return Reader(memoryview(key)[2:]).string(False)
+
+
+def offset_record(group_id: str, topic: str, partition: int, value: OffsetCommitValue) -> CoordinatorRecord:
+    version = OFFSET_VALUE_VERSION if value.expire_timestamp == -1 else OFFSET_VALUE_VERSION_WITH_EXPIRY
+    return CoordinatorRecord(_offset_key(group_id, topic, partition), _VERSION.pack(version) + value.encode(version))
+
+
+def offset_tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
+    return CoordinatorRecord(_offset_key(group_id, topic, partition), None)
+
+
+def group_record(group_id: str, value: GroupMetadataValue) -> CoordinatorRecord:
+    encoded = _VERSION.pack(GROUP_VALUE_VERSION) + value.encode(GROUP_VALUE_VERSION)
+    return CoordinatorRecord(_group_key(group_id), encoded)
+
+
+def group_tombstone(group_id: str) -> CoordinatorRecord:
+    return CoordinatorRecord(_group_key(group_id), None)
+
+
+def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
+    return bytes(_OFFSET_KEY + OffsetCommitKey(group=group_id, topic=topic, partition=partition).encode(0))
+
+
+def _group_key(group_id: str) -> bytes:
+    return _GROUP_KEY + GroupMetadataKey(group=group_id).encode(0)
+
+
+def _value_version(value: bytes) -> int:
+    if len(value) < _VERSION.size:
+        raise DecodeError(f"the value of a group record has {len(value)} bytes")
+    version: int = _VERSION.unpack_from(value)[0]
+    return version

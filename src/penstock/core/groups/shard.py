@@ -1,0 +1,144 @@
+"""One partition's groups: every door of the group coordinator, and the replay of its records.
+
+The handlers are functions of (state, request, ...) in the files around; this binds them to one state.
+"""
+
+from __future__ import annotations
+
+from penstock.base.errors import ErrorCode
+from penstock.base.ports import Random
+from penstock.core.coordinator.result import Completion, CoordinatorRecord, Now, Result
+from penstock.core.coordinator.timers import Timers
+from penstock.core.groups import events, expiry, join, offsets, overview, presence, rebalance, records, static, sync
+from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.config import GroupConfig
+from penstock.core.groups.state import RequestContext, State
+from penstock.core.groups.states import GroupState
+from penstock.protocol.generated.heartbeat_request import HeartbeatRequest
+from penstock.protocol.generated.join_group_request import JoinGroupRequest
+from penstock.protocol.generated.join_group_response import JoinGroupResponse
+from penstock.protocol.generated.leave_group_request import LeaveGroupRequest
+from penstock.protocol.generated.list_groups_request import ListGroupsRequest
+from penstock.protocol.generated.offset_commit_request import OffsetCommitRequest
+from penstock.protocol.generated.offset_delete_request import OffsetDeleteRequest
+from penstock.protocol.generated.offset_fetch_request import OffsetFetchRequestGroup
+from penstock.protocol.generated.sync_group_request import SyncGroupRequest
+from penstock.protocol.generated.sync_group_response import SyncGroupResponse
+
+
+class GroupShard:
+    """A `core.coordinator.shard.Shard`. Refusals are KafkaErrors, which `refusals` turns into responses."""
+
+    def __init__(self, config: GroupConfig, random: Random) -> None:
+        self.state = State(config, random)
+
+    @property
+    def timers(self) -> Timers:
+        return self.state.timers
+
+    def join(self, request: JoinGroupRequest, context: RequestContext, ticket: int, now: Now) -> Result:
+        return join.join(self.state, request, context, ticket, now)
+
+    def sync(self, request: SyncGroupRequest, context: RequestContext, ticket: int, now: Now) -> Result:
+        return sync.sync(self.state, request, context, ticket, now)
+
+    def heartbeat(self, request: HeartbeatRequest, context: RequestContext, ticket: int, now: Now) -> Result:
+        return presence.heartbeat(self.state, request, context, ticket, now)
+
+    def leave(self, request: LeaveGroupRequest, context: RequestContext, ticket: int, now: Now) -> Result:
+        return presence.leave(self.state, request, context, ticket, now)
+
+    def commit_offsets(self, request: OffsetCommitRequest, context: RequestContext, ticket: int, now: Now) -> Result:
+        return offsets.commit(self.state, request, context, ticket, now)
+
+    def fetch_offsets(self, request: OffsetFetchRequestGroup, require_stable: bool, ticket: int, now: Now) -> Result:
+        return offsets.fetch(self.state, request, require_stable, ticket, now)
+
+    def delete_offsets(self, request: OffsetDeleteRequest, context: RequestContext, ticket: int, now: Now) -> Result:
+        return offsets.delete(self.state, request, context, ticket, now)
+
+    def describe(self, group_ids: list[str], context: RequestContext, ticket: int, now: Now) -> Result:
+        return overview.describe(self.state, group_ids, context, ticket, now)
+
+    def list_groups(self, request: ListGroupsRequest, context: RequestContext, ticket: int, now: Now) -> Result:
+        return overview.list_groups(self.state, request, context, ticket, now)
+
+    def delete_groups(self, group_ids: list[str], context: RequestContext, ticket: int, now: Now) -> Result:
+        return overview.delete(self.state, group_ids, context, ticket, now)
+
+    def forget_topics(self, topics: list[tuple[str, bytes]], context: None, ticket: int, now: Now) -> Result:
+        """Topics were deleted (name, id): their offsets go too."""
+        return expiry.forget_topics(self.state, topics)
+
+    def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
+        self.state.store.replay(record, offset, producer_id)
+        if record.value is None and records.key_type(record.key) == records.GROUP_METADATA:
+            self.state.forget(records.read_group_key(record.key))
+
+    def replay_end_transaction(self, producer_id: int, committed: bool) -> None:
+        self.state.store.end_transaction(producer_id, committed)
+
+    def loaded(self, now: Now) -> Result:
+        """Every member of a stored generation gets a session timeout to be heard of."""
+        state, out = self.state, Result()
+        for group_id, value in state.store.groups.items():
+            group = state.groups[group_id] = ClassicGroup.restore(group_id, value)
+            for member in group.members.values():
+                state.expect_heartbeat(member, now)
+            if len(group.members) > state.config.max_size:
+                rebalance.prepare(state, group, now, out)
+        expiry.schedule(state, now)
+        return out
+
+    def unloaded(self) -> list[Completion]:
+        out = Result()
+        moved = ErrorCode.NOT_COORDINATOR
+        for group in self.state.groups.values():
+            for member in group.members.values():
+                if member.awaiting_join:
+                    response = JoinGroupResponse(error_code=moved, member_id=member.member_id)
+                    out.complete(group.take_awaiting_join(member), response)
+                if member.awaiting_sync:
+                    out.complete(member.awaiting_sync, SyncGroupResponse(error_code=moved))
+                    member.awaiting_sync = 0
+        return out.completions
+
+    def fire(self, event: object, now: Now) -> Result:
+        state, out = self.state, Result()
+        match event:
+            case events.SessionExpired():
+                rebalance.on_session_expired(state, event, now, out)
+            case events.JoinExpired():
+                rebalance.on_join_expired(state, event, now, out)
+            case events.InitialDelayExpired():
+                rebalance.on_initial_delay_expired(state, event, now, out)
+            case events.SyncExpired():
+                rebalance.on_sync_expired(state, event, now, out)
+            case events.RetentionDue():
+                return expiry.expire(state, now)
+            case _:
+                raise AssertionError(f"no timer says {event!r}")
+        return out
+
+    def settled(self, then: object, error: ErrorCode | None, now: Now) -> Result:
+        match then:
+            case events.AssignmentStored():
+                return sync.assignment_stored(self.state, then, error, now)
+            case events.StaticMemberStored():
+                return static.member_stored(self.state, then, error, now)
+            case events.GroupCreated():
+                return join.group_created(self.state, then, error)
+            case _:
+                raise AssertionError(f"nobody wrote {then!r}")
+
+    def check(self) -> None:
+        """What holds between events, the store and the members' view included."""
+        for group in self.state.groups.values():
+            group.check()
+            if group.state is GroupState.STABLE and not group.awaiting_join_count:
+                stored = self.state.store.groups[group.group_id]
+                assert stored.generation == group.generation and stored.leader == group.leader
+                assert {m.member_id: m.assignment for m in stored.members} == {
+                    m.member_id: m.assignment for m in group.members.values()
+                }, "what is stored is what the members were told"
+        self.state.timers.check()

@@ -1,0 +1,156 @@
+"""Everything durable of one shard: group metadata, committed offsets, and the groups of other types.
+
+It changes by `replay` and `end_transaction` alone, in the order of the log, and compaction does not change the outcome:
+each key stands for itself, and a tombstone for something unknown is a no-op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from penstock.core.coordinator.result import CoordinatorRecord
+from penstock.core.groups import records
+from penstock.protocol.generated.group_metadata_value import GroupMetadataValue
+from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
+
+
+class CommittedOffset(NamedTuple):
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int
+    """-1 where the group's retention decides"""
+    topic_id: bytes
+    """zeroes where the commit did not say"""
+    record_offset: int
+    """where the record stands in the log: of two commits the later one counts, whenever its transaction ends"""
+
+    @classmethod
+    def of(cls, value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
+        return cls(
+            value.offset,
+            value.leader_epoch,
+            value.metadata,
+            value.commit_timestamp,
+            value.expire_timestamp,
+            value.topic_id,
+            record_offset,
+        )
+
+
+Offsets = dict[str, dict[str, dict[int, CommittedOffset]]]
+"""group -> topic -> partition; no empty dict inside"""
+
+
+@dataclass(slots=True)
+class ForeignGroup:
+    """A group of a type that is not served here. Its records are remembered by key, so that it can be deleted."""
+
+    kind: str
+    keys: dict[bytes, None] = field(default_factory=dict)
+
+    @property
+    def has_members(self) -> bool:
+        return any(records.key_type(key) in records.FOREIGN_MEMBER_TYPES for key in self.keys)
+
+
+@dataclass(slots=True)
+class Store:
+    groups: dict[str, GroupMetadataValue] = field(default_factory=dict)
+    """the last stored generation of each classic group; the values are never changed in place"""
+    offsets: Offsets = field(default_factory=dict)
+    pending: dict[int, Offsets] = field(default_factory=dict)
+    """offsets of open transactions, by producer id"""
+    foreign: dict[str, ForeignGroup] = field(default_factory=dict)
+
+    def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
+        kind = records.key_type(record.key)
+        if kind in (records.OFFSET_COMMIT, records.LEGACY_OFFSET_COMMIT):
+            self._replay_offset(record, offset, producer_id)
+        elif kind == records.GROUP_METADATA:
+            self._replay_group(record)
+        elif kind in records.FOREIGN_TYPES:
+            self._replay_foreign(kind, record)
+        # Of an unknown type nothing can be told, not even its group; compaction keeps it for a broker that knows it.
+
+    def end_transaction(self, producer_id: int, committed: bool) -> None:
+        pending = self.pending.pop(producer_id, None)
+        if pending is None or not committed:
+            return
+        for group_id, topic, partition, candidate in each_offset(pending):
+            current = self.offset(group_id, topic, partition)
+            if current is None or candidate.record_offset > current.record_offset:
+                _put(self.offsets, group_id, topic, partition, candidate)
+
+    def offset(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        return self.offsets.get(group_id, {}).get(topic, {}).get(partition)
+
+    def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """An open transaction has committed this offset, or will not have."""
+        return any(partition in offsets.get(group_id, {}).get(topic, {}) for offsets in self.pending.values())
+
+    def has_open_transactions(self, group_id: str) -> bool:
+        return any(group_id in offsets for offsets in self.pending.values())
+
+    def all_keys(self, group_id: str) -> list[tuple[str, int]]:
+        """Every topic and partition with an offset of the group, committed or pending, once."""
+        keys: dict[tuple[str, int], None] = {}
+        for offsets in (self.offsets, *self.pending.values()):
+            for topic, partitions in offsets.get(group_id, {}).items():
+                keys.update(dict.fromkeys((topic, partition) for partition in partitions))
+        return list(keys)
+
+    def _replay_offset(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
+        group_id, topic, partition = records.read_offset_key(record.key)
+        if record.value is None:
+            for offsets in (self.offsets, *self.pending.values()):
+                _remove(offsets, group_id, topic, partition)
+            self.pending = {producer: offsets for producer, offsets in self.pending.items() if offsets}
+            return
+        committed = CommittedOffset.of(records.read_offset_value(record.value), offset)
+        target = self.offsets if producer_id < 0 else self.pending.setdefault(producer_id, {})
+        _put(target, group_id, topic, partition, committed)
+
+    def _replay_group(self, record: CoordinatorRecord) -> None:
+        group_id = records.read_group_key(record.key)
+        if record.value is None:
+            self.groups.pop(group_id, None)
+        else:
+            self.groups[group_id] = records.read_group_value(record.value)
+
+    def _replay_foreign(self, kind: int, record: CoordinatorRecord) -> None:
+        group_id = records.read_foreign_group_id(record.key)
+        group = self.foreign.get(group_id)
+        if record.value is not None:
+            if group is None:
+                group = self.foreign[group_id] = ForeignGroup(records.FOREIGN_TYPES[kind])
+            group.keys[record.key] = None
+        elif group is not None:
+            group.keys.pop(record.key, None)
+            if not group.keys:
+                del self.foreign[group_id]
+
+
+def each_offset(offsets: Offsets) -> Iterator[tuple[str, str, int, CommittedOffset]]:
+    for group_id, topics in offsets.items():
+        for topic, partitions in topics.items():
+            for partition, committed in partitions.items():
+                yield group_id, topic, partition, committed
+
+
+def _put(offsets: Offsets, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
+    offsets.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+
+
+def _remove(offsets: Offsets, group_id: str, topic: str, partition: int) -> None:
+    topics = offsets.get(group_id)
+    partitions = None if topics is None else topics.get(topic)
+    if topics is None or partitions is None or partitions.pop(partition, None) is None:
+        return
+    if not partitions:
+        del topics[topic]
+    if not topics:
+        del offsets[group_id]

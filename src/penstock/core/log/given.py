@@ -1,0 +1,78 @@
+"""The batches of a payload that did not come from a client: from the leader, or from a coordinator of this broker."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.core.log.config import LogConfig
+from penstock.core.log.producers import Producers
+from penstock.core.log.rewrite import Writable
+from penstock.core.log.validate import check_given_batch
+from penstock.records.batch import FRAME_BYTES, LOG_APPEND_TIME, BatchHeader, patch, patch_append_time, read_header
+from penstock.records.control import EndMarker, read_end_marker
+
+
+class Given(NamedTuple):
+    at: int
+    header: BatchHeader
+    marker: EndMarker | None
+    """Where it ends a transaction."""
+
+
+def replicated(buf: Writable, at: int, size: int, next_offset: int, where: str) -> list[Given]:
+    """Batches from the leader, with the offsets that it gave them: ascending, from `next_offset` on."""
+    batches, end = [], at + size
+    while at < end:
+        header = check_given_batch(buf, at, end, where)
+        if header.base_offset < next_offset:
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD,
+                f"{where}: batch at offset {header.base_offset} where {next_offset} comes next",
+            )
+        marker = read_end_marker(buf, at) if header.is_control and header.producer_id >= 0 else None
+        batches.append(Given(at, header, marker))
+        at += header.length + FRAME_BYTES
+        next_offset = header.next_offset
+    return _not_empty(batches, where)
+
+
+def coordinated(
+    buf: Writable,
+    at: int,
+    size: int,
+    next_offset: int,
+    leader_epoch: int,
+    producers: Producers,
+    config: LogConfig,
+    now_ms: int,
+    transaction_version: int,
+    where: str,
+) -> list[Given]:
+    """Batches from a coordinator: offsets are assigned here; producers' epochs are checked, sequences they have
+    none."""
+    batches, end = [], at + size
+    while at < end:
+        header = check_given_batch(buf, at, end, where)
+        marker = None
+        if header.producer_id >= 0 and header.is_control:
+            marker = read_end_marker(buf, at)
+            if marker is not None:
+                epoch = header.producer_epoch
+                producers.check_marker(header.producer_id, epoch, marker.coordinator_epoch, transaction_version)
+        elif header.producer_id >= 0:
+            producers.check_coordinator(header.producer_id, header.producer_epoch)
+        patch(buf, at, next_offset, leader_epoch)
+        if config.timestamp_type == LOG_APPEND_TIME:
+            patch_append_time(buf, at, header.length + FRAME_BYTES, now_ms)
+        header = read_header(buf, at)
+        batches.append(Given(at, header, marker))
+        at += header.length + FRAME_BYTES
+        next_offset = header.next_offset
+    return _not_empty(batches, where)
+
+
+def _not_empty(batches: list[Given], where: str) -> list[Given]:
+    if not batches:
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"{where}: no records were sent")
+    return batches

@@ -1,0 +1,155 @@
+"""Fetch sessions (KIP-227): what a client reads, remembered, so that each request names only what changed.
+
+A session keeps its positions and a dirty set. An append marks the positions that watch its partition, a request marks
+those that it changes, and a fetch looks at the marked ones alone: nothing walks all partitions of a session.
+"""
+
+from __future__ import annotations
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.limits import FETCH_POSITIONS_MAX, FETCH_SESSIONS_MAX
+from penstock.base.ports import Random
+
+NO_SESSION = 0
+FINAL_EPOCH = -1
+FIRST_EPOCH = 0
+_EPOCH_MAX = 2**31 - 1
+_EVICTABLE_AFTER_MS = 120_000
+
+Place = tuple[str | bytes, int]
+"""a partition as its client names it: topic name or topic id, and index"""
+
+
+class FetchPartition:
+    """One position of one reader. Compared by identity."""
+
+    __slots__ = (
+        "fetch_offset",
+        "high_watermark_sent",
+        "index",
+        "last_fetched_epoch",
+        "leader_epoch",
+        "log_start_sent",
+        "max_bytes",
+        "session",
+        "topic",
+    )
+
+    def __init__(self, session: FetchSession, topic: str | bytes, index: int) -> None:
+        self.session = session
+        self.topic = topic
+        self.index = index
+        self.fetch_offset = 0
+        self.max_bytes = 0
+        self.leader_epoch = -1
+        self.last_fetched_epoch = -1
+        self.high_watermark_sent = -1
+        self.log_start_sent = -1
+
+    def mark(self) -> None:
+        self.session.dirty[self] = None
+
+
+class FetchSession:
+    """A reader's positions. One without an id lives for a single request."""
+
+    __slots__ = ("by_id", "dirty", "epoch", "id", "incremental", "places", "used_ms", "waiting")
+
+    def __init__(self, session_id: int, by_id: bool, now_ms: int) -> None:
+        self.id = session_id
+        self.by_id = by_id
+        self.epoch = FIRST_EPOCH + 1
+        """the epoch that the next request must carry"""
+        self.places: dict[Place, FetchPartition] = {}
+        self.dirty: dict[FetchPartition, None] = {}
+        """positions to look at, in the order in which they were marked. Invariant: a subset of `places`."""
+        self.incremental = False
+        """whether the request at hand names only what changed"""
+        self.waiting: object | None = None
+        """the long poll that waits on this session, if any"""
+        self.used_ms = now_ms
+
+    def put(self, topic: str | bytes, index: int) -> FetchPartition:
+        place = self.places.get((topic, index))
+        if place is None:
+            place = self.places[(topic, index)] = FetchPartition(self, topic, index)
+        self.dirty[place] = None
+        return place
+
+    def drop(self, topic: str | bytes, index: int) -> FetchPartition | None:
+        place = self.places.pop((topic, index), None)
+        if place is not None:
+            self.dirty.pop(place, None)
+        return place
+
+
+class FetchSessions:
+    """All sessions of one broker, at most `limit` (0: none are kept); an old one makes room for a new one."""
+
+    def __init__(
+        self, random: Random, limit: int = FETCH_SESSIONS_MAX, positions_max: int = FETCH_POSITIONS_MAX
+    ) -> None:
+        self._random = random
+        self._limit = limit
+        self._positions_max = positions_max
+        self._sessions: dict[int, FetchSession] = {}
+        """by id, least recently used first"""
+        self.evictions = 0
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def begin(self, session_id: int, epoch: int, by_id: bool, now_ms: int) -> tuple[FetchSession, list[FetchSession]]:
+        """The session for one request, and the ones that ended by it: their positions are no longer watched."""
+        ended: list[FetchSession] = []
+        if epoch in (FINAL_EPOCH, FIRST_EPOCH):
+            old = self._sessions.pop(session_id, None)
+            if old is not None:
+                ended.append(old)
+            if epoch == FINAL_EPOCH:
+                return FetchSession(NO_SESSION, by_id, now_ms), ended
+            return self._open(by_id, now_ms, ended), ended
+        return self._resume(session_id, epoch, by_id, now_ms), ended
+
+    @property
+    def positions(self) -> int:
+        """that all sessions keep together"""
+        return sum(len(session.places) for session in self._sessions.values())
+
+    def settle(self, session: FetchSession) -> FetchSession | None:
+        """A request has named its positions. A session that takes the sum of all beyond the limit is not kept: it
+        answers this one request and ends. Returns it where it ended so."""
+        if session.id == NO_SESSION or self.positions <= self._positions_max:
+            return None
+        del self._sessions[session.id]
+        self.evictions += 1
+        return session
+
+    def _open(self, by_id: bool, now_ms: int, ended: list[FetchSession]) -> FetchSession:
+        if len(self._sessions) >= self._limit:
+            oldest = next(iter(self._sessions.values()), None)
+            if oldest is None or now_ms - oldest.used_ms < _EVICTABLE_AFTER_MS:
+                return FetchSession(NO_SESSION, by_id, now_ms)
+            ended.append(self._sessions.pop(oldest.id))
+            self.evictions += 1
+        session_id = 1 + self._random.below(_EPOCH_MAX)
+        while session_id in self._sessions:
+            session_id = 1 + self._random.below(_EPOCH_MAX)
+        session = FetchSession(session_id, by_id, now_ms)
+        self._sessions[session.id] = session
+        return session
+
+    def _resume(self, session_id: int, epoch: int, by_id: bool, now_ms: int) -> FetchSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.by_id != by_id:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
+        session.incremental = True
+        session.used_ms = now_ms
+        del self._sessions[session_id]
+        self._sessions[session_id] = session
+        return session

@@ -1,0 +1,167 @@
+"""A table's directory, on a local disk or an object store: `Place.of("lake/orders")`, `Place.of("s3://bucket/orders")`.
+
+Paths are relative to it. Credentials come from the environment as the cloud's own tools take them, or from `storage`,
+which has PyIceberg's names: s3.endpoint, s3.region, s3.access-key-id, s3.secret-access-key, s3.session-token.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pyarrow import fs
+
+from penstock.pipeline.lake.errors import LakeError
+
+LOCAL = "file://"
+S3_ARGUMENTS = {
+    "s3.endpoint": "endpoint_override",
+    "s3.region": "region",
+    "s3.access-key-id": "access_key",
+    "s3.secret-access-key": "secret_key",
+    "s3.session-token": "session_token",
+}
+DELTA_NAMES = {
+    "s3.endpoint": "AWS_ENDPOINT_URL",
+    "s3.region": "AWS_REGION",
+    "s3.access-key-id": "AWS_ACCESS_KEY_ID",
+    "s3.secret-access-key": "AWS_SECRET_ACCESS_KEY",
+    "s3.session-token": "AWS_SESSION_TOKEN",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Can be pickled: tasks write there too."""
+
+    uri: str
+    """of a local directory: file:// and the path as it is. Libraries do not agree on what is to be escaped in it."""
+    storage: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str, storage: Mapping[str, str] | None = None) -> Place:
+        """A path of this machine or a URI."""
+        if re.match(r"[a-z][a-z0-9+.-]+://", text) is None or text.startswith(LOCAL):
+            path = os.path.abspath(unquote(text.removeprefix(LOCAL)) if text.startswith(LOCAL) else text)
+            return cls(LOCAL + path, dict(storage or {}))
+        return cls(text.rstrip("/"), dict(storage or {}))
+
+    @property
+    def is_local(self) -> bool:
+        return self.uri.startswith(LOCAL)
+
+    @property
+    def location(self) -> str:
+        """The path where it is local, else the URI."""
+        return self.uri.removeprefix(LOCAL)
+
+    @property
+    def delta_storage(self) -> dict[str, str]:
+        """The storage options by delta-rs' names; those we do not know stay as they are."""
+        return {DELTA_NAMES.get(name, name): value for name, value in self.storage.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"uri": self.uri, "storage": dict(self.storage)}
+
+    @cached_property
+    def _root(self) -> tuple[Any, str]:
+        if self.is_local:
+            return fs.LocalFileSystem(), self.location
+        try:
+            if self.uri.startswith("s3:") and self.storage:
+                chosen = {S3_ARGUMENTS[name]: text for name, text in self.storage.items() if name in S3_ARGUMENTS}
+                return fs.S3FileSystem(**chosen), self.uri.removeprefix("s3://")
+            found, root = fs.FileSystem.from_uri(self.uri)
+        except (OSError, ValueError) as error:
+            raise LakeError(f"{self.uri} cannot be reached: {error}") from None
+        return found, root
+
+    @property
+    def filesystem(self) -> Any:
+        return self._root[0]
+
+    def path(self, relative: str) -> str:
+        """As the file system has it."""
+        return f"{self._root[1]}/{relative}" if relative else self._root[1]
+
+    def uri_of(self, relative: str) -> str:
+        return f"{self.uri}/{relative}"
+
+    def open_new(self, relative: str) -> Any:
+        """A stream to write; directories are made where a file system has any."""
+        if self.is_local:
+            os.makedirs(os.path.dirname(self.path(relative)), exist_ok=True)
+        return self.filesystem.open_output_stream(self.path(relative))
+
+    def size_and_time_ms(self, relative: str) -> tuple[int, int]:
+        info = self.filesystem.get_file_info(self.path(relative))
+        return info.size, (info.mtime_ns or 0) // 1_000_000
+
+    def exists(self, relative: str) -> bool:
+        return bool(self.filesystem.get_file_info(self.path(relative)).type != fs.FileType.NotFound)
+
+    def read(self, relative: str) -> bytes:
+        with self.filesystem.open_input_stream(self.path(relative)) as stream:
+            return bytes(stream.read())
+
+    def names(self, relative: str) -> list[str]:
+        """Of the files in a directory, sorted; none where there is no such directory."""
+        selector = fs.FileSelector(self.path(relative), allow_not_found=True)
+        return sorted(info.base_name for info in self.filesystem.get_file_info(selector) if info.is_file)
+
+    def put_new(self, relative: str, content: bytes) -> bool:
+        """A whole file or none, and false where there is one. On an object store two writers at the same moment may
+        both be told that they were first: there, one load at a time writes to a Parquet table."""
+        if self.is_local:
+            return self._link_new(relative, content)
+        if self.exists(relative):
+            return False
+        with self.open_new(relative) as stream:
+            stream.write(content)
+        return True
+
+    def _link_new(self, relative: str, content: bytes) -> bool:
+        target = self.path(relative)
+        draft = f"{target}.{os.getpid()}.draft"
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        Path(draft).write_bytes(content)
+        try:
+            os.link(draft, target)
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(draft)
+        return True
+
+    def move(self, source: str, target: str) -> None:
+        """Done already where only the target is there."""
+        if self.is_local:
+            os.makedirs(os.path.dirname(self.path(target)), exist_ok=True)
+        try:
+            self.filesystem.move(self.path(source), self.path(target))
+        except FileNotFoundError:
+            if not self.exists(target):
+                raise LakeError(f"{self.uri_of(target)} belongs to the table, and is gone; so is {source}") from None
+
+    def remove(self, relative: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self.filesystem.delete_file(self.path(relative))
+
+    def remove_directory(self, relative: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self.filesystem.delete_dir(self.path(relative))
+
+    def remove_strays(self, keep: Collection[str], prefix: str) -> None:
+        """Files whose names begin with `prefix` and that are not to be kept, in the directories of those that are."""
+        for directory in sorted({path.rpartition("/")[0] for path in keep}):
+            for name in self.names(directory):
+                stray = f"{directory}/{name}" if directory else name
+                if name.startswith(prefix) and stray not in keep:
+                    self.remove(stray)

@@ -1,0 +1,30 @@
+"""Where rows go: a client of the cluster, and a task's writer of topics upon it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.pipeline.sink.options import SinkOptions
+from penstock.wire import blocking
+
+if TYPE_CHECKING:
+    from penstock.columnar.writing import TopicWriter
+
+
+def open_client(options: SinkOptions) -> blocking.Client:
+    return blocking.Client(options.bootstrap, client_id=options.client.get("client.id", "penstock"))
+
+
+def open_writer(client: blocking.Client, options: SinkOptions, transactional_id: str | None = None) -> TopicWriter:
+    """Upon a client that the caller closes."""
+    # Processes of the driver check options and commit markers, and never write a row: they do without numba.
+    from penstock.columnar.writing import TopicWriter  # noqa: PLC0415 see above
+
+    return TopicWriter(
+        options.bootstrap,
+        options.client,
+        topic=options.topic,
+        transactional_id=transactional_id,
+        acks=options.acks,
+        client=client,
+    )

@@ -1,0 +1,46 @@
+"""Values in an answer: JSON as JSON, bytes as base64, each with its content type."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Literal, get_args
+
+import msgspec
+
+ValueFormat = Literal["auto", "json", "utf8", "base64"]
+"""auto: JSON where it is, else base64."""
+VALUE_FORMATS: tuple[ValueFormat, ...] = get_args(ValueFormat)
+
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+BYTES = "application/octet-stream"
+
+
+def value_format(name: str) -> ValueFormat:
+    if name not in VALUE_FORMATS:
+        raise ValueError(f"there is no value format {name!r}; there are {', '.join(VALUE_FORMATS)}")
+    return name
+
+
+def shown_value(form: ValueFormat, value: bytes) -> tuple[msgspec.Raw | str, str]:
+    """The value as part of a JSON document, and its content type; bytes that are not of their format are base64."""
+    if form in ("auto", "json") and is_json(value):
+        return msgspec.Raw(value), JSON  # as it was written: no number loses a digit
+    if form == "utf8":
+        try:
+            return value.decode(), TEXT
+        except UnicodeDecodeError:
+            pass
+    return b64encode(value).decode(), BYTES
+
+
+def content_type(form: ValueFormat, value: bytes) -> str:
+    return shown_value(form, value)[1]
+
+
+def is_json(value: bytes) -> bool:
+    try:
+        msgspec.json.decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True

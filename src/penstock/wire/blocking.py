@@ -1,0 +1,437 @@
+"""The blocking shell: sockets and one selector, no threads. For Spark tasks, command lines and tests.
+
+A client belongs to one thread. It reads from its connections only while one of its calls runs. TLS and SASL are not
+spoken yet.
+"""
+
+from __future__ import annotations
+
+import random
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from penstock.base.errors import KafkaError
+from penstock.base.ids import TopicPartition
+from penstock.base.limits import REQUEST_BYTES_MAX
+from penstock.base.ports import Buffer
+from penstock.protocol.message import Message
+from penstock.records.record import Header
+from penstock.wire import consumer, fetch, group, produce
+from penstock.wire.addresses import parse
+from penstock.wire.cluster import Broker, Cluster
+from penstock.wire.connection import Connection
+from penstock.wire.conversation import (
+    Ask,
+    Await,
+    Begin,
+    Chance,
+    Conversation,
+    Effect,
+    Now,
+    Pause,
+    Tell,
+    Ticket,
+    WallClock,
+)
+from penstock.wire.errors import Disconnected, TimedOut
+from penstock.wire.partitioners import Partitioner
+from penstock.wire.positions import Fetched
+from penstock.wire.transactions import Committed, GroupMember, State
+
+T = TypeVar("T")
+Listener = Callable[[Any], None]
+
+CONNECT_TIMEOUT_MS = 10_000
+
+
+class _Link:
+    """One socket with what is to be written to it and what waits for it to be ready."""
+
+    def __init__(self, broker: Broker, connection: Connection, now_ms: int) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.outgoing: deque[memoryview] = deque([memoryview(connection.start(now_ms, CONNECT_TIMEOUT_MS))])
+        self.waiting: list[tuple[Ask, Ticket]] = []
+        self.interest = selectors.EVENT_READ | selectors.EVENT_WRITE
+        self.connected = False
+        self._addresses = self._resolve(broker)
+        """those that the host's name stands for and were not tried: `localhost` is two, and a broker may be at one."""
+        self.socket = self._open()
+
+    @staticmethod
+    def _resolve(broker: Broker) -> deque[tuple[int, Any]]:
+        try:
+            found = socket.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise Disconnected(f"{broker.host}:{broker.port}: {error}") from error
+        return deque((family, address) for family, _, _, _, address in found)
+
+    def _open(self) -> socket.socket:
+        family, address = self._addresses.popleft()
+        opened = socket.socket(family, socket.SOCK_STREAM)
+        opened.setblocking(False)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opened.connect_ex(address)  # what it comes to is told by the first write
+        return opened
+
+    def try_next_address(self) -> bool:
+        """After a connection could not be made; False where there is no other place to try."""
+        if self.connected or not self._addresses:
+            return False
+        self.socket.close()
+        self.socket = self._open()
+        return True
+
+    def send(self, ask: Ask, ticket: Ticket, now_ms: int) -> None:
+        try:
+            data = self.connection.send(
+                ask.message,
+                ticket,
+                now_ms=now_ms,
+                timeout_ms=ask.timeout_ms,
+                max_version=ask.max_version,
+                answered=ask.answered,
+            )
+        except KafkaError as error:
+            ticket.fail(error)
+            return
+        self.outgoing.append(memoryview(data))
+        if not ask.answered:
+            ticket.succeed()
+
+    def write(self) -> None:
+        while self.outgoing:
+            sent = self.socket.send(self.outgoing[0])
+            self.connected = True
+            if sent < len(self.outgoing[0]):
+                self.outgoing[0] = self.outgoing[0][sent:]
+                return
+            self.outgoing.popleft()
+
+    def read(self) -> None:
+        count = self.socket.recv_into(self.connection.buffer())
+        if not count:
+            raise ConnectionResetError("the broker closed the connection")
+        self.connection.filled(count)
+        self.outgoing.extend(memoryview(data) for data in self.connection.outbox)
+        self.connection.outbox.clear()
+
+    def lost(self, error: KafkaError) -> None:
+        self.socket.close()
+        self.connection.lost(error)
+        for _, ticket in self.waiting:
+            ticket.fail(error)
+        self.waiting.clear()
+
+
+class Client:
+    """A client of one cluster. `bootstrap`: "host:port,host:port"."""
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        *,
+        client_id: str = "penstock",
+        response_bytes_max: int = REQUEST_BYTES_MAX,
+    ) -> None:
+        self.cluster = Cluster(parse(bootstrap))
+        self._client_id = client_id
+        self._response_bytes_max = response_bytes_max
+        self._links: dict[tuple[int, str], _Link] = {}
+        self._selector = selectors.DefaultSelector()
+        self._chance = random.Random()
+        self._closed = False
+
+    def run(self, talk: Conversation[T], listener: Listener | None = None) -> T:
+        """Carry out a talk to its end; events for the application go to `listener`."""
+        reply: Any = None
+        error: KafkaError | None = None
+        while True:
+            try:
+                effect = talk.send(reply) if error is None else talk.throw(error)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]  # a generator's value comes untyped
+            reply = error = None
+            try:
+                reply = self._carry_out(effect, listener)
+            except KafkaError as refused:
+                error = refused
+
+    def request(self, node: int | None, message: Message, *, timeout_ms: int = 30_000) -> Any:
+        """One request to one node (None: any), no retries."""
+        return self._carry_out(Ask(node, message, timeout_ms=timeout_ms), None)
+
+    def close(self) -> None:
+        self._closed = True
+        for key in list(self._links):
+            self._drop(key, Disconnected("the client was closed"))
+        self._selector.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _carry_out(self, effect: Effect, listener: Listener | None) -> Any:
+        match effect:
+            case Ask():
+                ticket = self._begin(effect)
+                while not ticket.done:
+                    self._pump(None)
+                return ticket.result()
+            case Begin():
+                return self._begin(effect.ask)
+            case Await():
+                return self._wait(effect.tickets, effect.timeout_ms)
+            case Pause():
+                return self._wait([], round(effect.after_ms * self._chance.uniform(0.8, 1.2)))
+            case Now():
+                return _now_ms()
+            case WallClock():
+                return time.time_ns() // 1_000_000
+            case Chance():
+                return self._chance.randrange(effect.bound)
+            case Tell():
+                return listener(effect.event) if listener is not None else None
+
+    def _wait(self, tickets: list[Ticket], timeout_ms: int) -> None:
+        end_ms = _now_ms() + timeout_ms
+        while not any(ticket.done for ticket in tickets):
+            left_ms = end_ms - _now_ms()
+            if left_ms <= 0:
+                self._pump(0)
+                return
+            self._pump(left_ms)
+
+    def _begin(self, ask: Ask) -> Ticket:
+        assert not self._closed, "the client is closed"
+        ticket = Ticket()
+        try:
+            link = self._link(self._choose(ask), ask.channel)
+        except KafkaError as error:
+            ticket.fail(error)
+            return ticket
+        if link.connection.ready:
+            link.send(ask, ticket, _now_ms())
+        else:
+            link.waiting.append((ask, ticket))
+        return ticket
+
+    def _choose(self, ask: Ask) -> int:
+        if ask.node is not None:
+            return ask.node
+        load = {
+            node: link.connection.in_flight
+            for (node, channel), link in self._links.items()
+            if channel == ask.channel and link.connection.ready
+        }
+        return self.cluster.any_node(load)
+
+    def _link(self, node: int, channel: str) -> _Link:
+        broker = self.cluster.address(node)
+        if broker is None:
+            raise Disconnected(f"the address of node {node} is unknown")
+        link = self._links.get((node, channel))
+        if link is not None and link.broker[:3] != broker[:3]:
+            self._drop((node, channel), Disconnected(f"node {node} has moved to {broker.host}:{broker.port}"))
+            link = None
+        if link is None:
+            try:
+                connection = Connection(self._client_id, response_bytes_max=self._response_bytes_max)
+                link = _Link(broker, connection, _now_ms())
+            except KafkaError:
+                self.cluster.unreachable(node, _now_ms())
+                raise
+            self._links[node, channel] = link
+            self._selector.register(link.socket, link.interest, (node, channel))
+        return link
+
+    def _pump(self, timeout_ms: int | None) -> None:
+        """Write what can be written, read what is there; wait at most that long for something to do."""
+        now_ms = _now_ms()
+        deadlines = [d for link in self._links.values() if (d := link.connection.deadline_ms()) is not None]
+        if deadlines:
+            left_ms = max(0, min(deadlines) - now_ms)
+            timeout_ms = left_ms if timeout_ms is None else min(timeout_ms, left_ms)
+        assert timeout_ms is not None, "waiting for ever: no request is in flight"
+        for key, link in self._links.items():
+            interest = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.outgoing else 0)
+            if interest != link.interest:
+                link.interest = interest
+                self._selector.modify(link.socket, interest, key)
+        for ready, events in self._selector.select(timeout_ms / 1000):
+            self._serve(ready.data, events)
+        self._expire()
+
+    def _serve(self, key: tuple[int, str], events: int) -> None:
+        link = self._links.get(key)
+        if link is None:
+            return
+        try:
+            if events & selectors.EVENT_WRITE:
+                link.write()
+            if events & selectors.EVENT_READ:
+                link.read()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if self._redirect(key, link):
+                return
+            self.cluster.unreachable(key[0], _now_ms())
+            self._drop(key, Disconnected(f"{link.broker.host}:{link.broker.port}: {error}"))
+            return
+        except KafkaError as error:
+            self._drop(key, error)
+            return
+        if link.connection.ready and link.waiting:
+            self.cluster.reached(key[0])
+            waiting, link.waiting = link.waiting, []
+            for ask, ticket in waiting:
+                link.send(ask, ticket, _now_ms())
+
+    def _redirect(self, key: tuple[int, str], link: _Link) -> bool:
+        """Go on with the next address of the same broker, where there is one."""
+        self._selector.unregister(link.socket)
+        moved = link.try_next_address()
+        self._selector.register(link.socket, link.interest, key)
+        return moved
+
+    def _expire(self) -> None:
+        now_ms = _now_ms()
+        for key, link in list(self._links.items()):
+            deadline_ms = link.connection.deadline_ms()
+            if deadline_ms is not None and deadline_ms <= now_ms:
+                self.cluster.unreachable(key[0], now_ms)
+                self._drop(key, TimedOut(f"{link.broker.host}:{link.broker.port} did not answer in time"))
+
+    def _drop(self, key: tuple[int, str], error: KafkaError) -> None:
+        link = self._links.pop(key)
+        self._selector.unregister(link.socket)
+        link.lost(error)
+
+
+def _now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+class Producer:
+    """Sends records or batches. Full batches leave during `send`; the rest when it lingers at the next call, at
+    `flush`, `commit` or `close`, which delivers what is left; a transaction that is still open stays so."""
+
+    def __init__(
+        self, client: Client, settings: produce.Settings | None = None, partitioner: Partitioner | None = None
+    ) -> None:
+        self._client = client
+        self.core = produce.Producer(client.cluster, settings, partitioner)
+
+    def send(
+        self,
+        topic: str,
+        value: Buffer | None,
+        *,
+        key: Buffer | None = None,
+        partition: int | None = None,
+        headers: Sequence[Header] = (),
+        timestamp_ms: int | None = None,
+    ) -> produce.Sent:
+        if timestamp_ms is None:
+            timestamp_ms = time.time_ns() // 1_000_000
+        if self.core.accepts(topic):
+            sent = self.core.add(topic, value, key, partition, headers, timestamp_ms, _now_ms())
+        else:
+            sent = self._client.run(
+                self.core.send(topic, value, key=key, partition=partition, headers=headers, timestamp_ms=timestamp_ms)
+            )
+        if self.core.has_full_batches:
+            self._client.run(self.core.turn())
+        return sent
+
+    def send_batch(self, partition: TopicPartition, data: bytearray) -> Ticket:
+        """A whole batch as `records.builder` makes it."""
+        ticket = self._client.run(self.core.send_batch(partition, data))
+        self._client.run(self.core.turn())
+        return ticket
+
+    def flush(self) -> None:
+        self._client.run(self.core.flush())
+
+    def init_transactions(self) -> None:
+        self._client.run(self.core.init_transactions())
+
+    @property
+    def state(self) -> State:
+        """Of the transaction."""
+        assert self.core.transactions is not None, "the producer has no transactional id"
+        return self.core.transactions.state
+
+    def begin(self) -> None:
+        self.core.begin()
+
+    def send_offsets(self, member: GroupMember, offsets: Mapping[TopicPartition, Committed]) -> None:
+        self._client.run(self.core.send_offsets(member, offsets))
+
+    def commit(self) -> None:
+        self._client.run(self.core.commit())
+
+    def abort(self) -> None:
+        self._client.run(self.core.abort())
+
+    def close(self) -> None:
+        self._client.run(self.core.flush())
+
+
+class Fetcher:
+    """Reads assigned partitions without a group."""
+
+    def __init__(self, client: Client, settings: fetch.Settings | None = None) -> None:
+        self._client = client
+        self.core = fetch.Fetcher(client.cluster, settings)
+
+    def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """A number, EARLIEST, LATEST or BY_POLICY for each partition."""
+        self.core.assign(offsets)
+
+    def poll(self, timeout_ms: int) -> list[Fetched]:
+        return self._client.run(self.core.poll(timeout_ms))
+
+
+class GroupConsumer:
+    """Reads topics as a member of a group. `listener` is told of Assigned, Revoked and Lost. Heartbeats go out
+    during `poll`: call it more often than the session times out."""
+
+    def __init__(
+        self,
+        client: Client,
+        member: group.Settings,
+        fetching: fetch.Settings | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        self._client = client
+        self._listener = listener
+        self.core = consumer.GroupConsumer(client.cluster, member, fetching)
+
+    @property
+    def assignment(self) -> list[TopicPartition]:
+        return self.core.assignment
+
+    def poll(self, timeout_ms: int) -> list[Fetched]:
+        return self._client.run(self.core.poll(timeout_ms), self._listener)
+
+    def commit(self, offsets: Mapping[TopicPartition, Committed] | None = None) -> None:
+        """Everything that `poll` has returned, where nothing is given."""
+        self._client.run(self.core.commit(offsets), self._listener)
+
+    def committed(self) -> dict[TopicPartition, Committed]:
+        return self._client.run(self.core.committed())
+
+    def close(self) -> None:
+        """Leave the group; commits nothing."""
+        self._client.run(self.core.close(), self._listener)

@@ -1,0 +1,174 @@
+"""One connection to one broker: requests out, answers in, in order.
+
+A connection first asks which versions the broker speaks (ApiVersions at our newest version; a broker that does not know
+that one answers error 35 in version 0, and is asked again in a version it listed). After that every request is sent in
+the newest version that both know. The caller writes the bytes that come out and hands in the bytes that arrive.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from penstock.base.errors import DecodeError, ErrorCode, KafkaError
+from penstock.base.limits import REQUEST_BYTES_MAX
+from penstock.base.ports import Buffer
+from penstock.protocol import registry
+from penstock.protocol.frames import RequestHeader, decode_response_header, request_frame
+from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
+from penstock.protocol.generated.api_versions_response import ApiVersionsResponse
+from penstock.protocol.message import Message
+from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Ticket
+from penstock.wire.errors import UnsupportedVersion, Violation, check
+from penstock.wire.inbox import Inbox
+
+SOFTWARE_NAME = "penstock"
+API_VERSIONS = ApiVersionsRequest.API_KEY
+CORRELATION_IDS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    lowest: int
+    highest: int
+
+
+@dataclass(slots=True)
+class InFlight:
+    correlation_id: int
+    api_key: int
+    version: int
+    ticket: Ticket
+    deadline_ms: int
+
+
+class Connection:
+    def __init__(
+        self, client_id: str, *, response_bytes_max: int = REQUEST_BYTES_MAX, software_version: str = "0"
+    ) -> None:
+        self._client_id = client_id
+        self._software_version = software_version
+        self._inbox = Inbox(response_bytes_max)
+        self._correlation_id = 0
+        self._in_flight: deque[InFlight] = deque()
+        """Invariant: in the order of sending, which is the order of the answers."""
+        self._handshake: Ticket | None = None
+        self.versions: dict[int, VersionRange] = {}
+        """what the broker speaks, by API key; empty until `ready`."""
+        self.features: dict[str, int] = {}
+        """finalized features of the cluster, such as transaction.version."""
+        self.ready = False
+        self.outbox: list[Buffer] = []
+        """bytes that `receive` or `filled` want written: the second ApiVersions request of the handshake."""
+
+    def start(self, now_ms: int, timeout_ms: int = REQUEST_TIMEOUT_MS) -> bytes:
+        """The first bytes to write. The connection is ready once the answer has been received."""
+        return self._ask_versions(ApiVersionsRequest.MAX_VERSION, now_ms + timeout_ms)
+
+    def send(
+        self,
+        message: Message,
+        ticket: Ticket,
+        *,
+        now_ms: int,
+        timeout_ms: int = REQUEST_TIMEOUT_MS,
+        max_version: int | None = None,
+        answered: bool = True,
+    ) -> bytes:
+        """The bytes of this request; `ticket` is done when its answer is in. UnsupportedVersion: nothing was sent."""
+        assert self.ready, "no request before the versions are known"
+        version = ticket.version = self.pick_version(message, max_version)
+        return self._encode(message, version, ticket, now_ms + timeout_ms, answered)
+
+    def pick_version(self, message: Message, max_version: int | None = None) -> int:
+        """The newest version of this request that we, the broker and the caller accept."""
+        api = registry.APIS[message.API_KEY]
+        theirs = self.versions.get(message.API_KEY)
+        if theirs is None:
+            raise UnsupportedVersion(f"the broker does not offer {api.name}")
+        ours = api.latest_stable if max_version is None else min(api.latest_stable, max_version)
+        version = min(ours, theirs.highest)
+        if version < max(api.min_version, theirs.lowest):
+            raise UnsupportedVersion(
+                f"no common version of {api.name}: we accept {api.min_version} to {ours}, "
+                f"the broker {theirs.lowest} to {theirs.highest}"
+            )
+        return version
+
+    def buffer(self) -> memoryview:
+        """Where the socket may write next."""
+        return self._inbox.buffer()
+
+    def filled(self, count: int) -> list[Ticket]:
+        """That many bytes arrived in `buffer()`; the tickets that are done now. Violation: close the connection."""
+        return [ticket for frame in self._inbox.filled(count) if (ticket := self._answer(frame))]
+
+    def receive(self, data: Buffer) -> list[Ticket]:
+        """The same for bytes in memory."""
+        return [ticket for frame in self._inbox.feed(data) if (ticket := self._answer(frame))]
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    def deadline_ms(self) -> int | None:
+        """When the next request in flight is overdue. Answers are ordered, so then the connection must be closed."""
+        return min((request.deadline_ms for request in self._in_flight), default=None)
+
+    def lost(self, error: KafkaError) -> None:
+        """The connection is gone: everything in flight fails with `error`, and nothing can be sent any more."""
+        self.ready = False
+        while self._in_flight:
+            self._in_flight.popleft().ticket.fail(error)
+
+    def _encode(self, message: Message, version: int, ticket: Ticket, deadline_ms: int, answered: bool) -> bytes:
+        body = message.encode(version)
+        header = RequestHeader(message.API_KEY, version, self._correlation_id, self._client_id)
+        if answered:
+            self._in_flight.append(InFlight(self._correlation_id, message.API_KEY, version, ticket, deadline_ms))
+        self._correlation_id = (self._correlation_id + 1) % CORRELATION_IDS
+        return request_frame(header, body)
+
+    def _answer(self, frame: Buffer) -> Ticket | None:
+        if not self._in_flight:
+            raise Violation("the broker answered without being asked")
+        request = self._in_flight[0]
+        try:
+            correlation_id, at = decode_response_header(frame, request.api_key, request.version)
+            if correlation_id != request.correlation_id:
+                raise Violation(f"answer {correlation_id} came while answer {request.correlation_id} was expected")
+            body = memoryview(frame)[at:]
+            if request.ticket is self._handshake:
+                return self._learn_versions(body, self._in_flight.popleft())
+            answer = registry.response_class(request.api_key).decode(body, request.version)
+        except DecodeError as error:
+            raise Violation(f"undecodable answer to API {request.api_key} v{request.version}: {error}") from error
+        self._in_flight.popleft()
+        request.ticket.succeed(answer)
+        return request.ticket
+
+    def _ask_versions(self, version: int, deadline_ms: int) -> bytes:
+        self._handshake = Ticket()
+        message = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=self._software_version)
+        return self._encode(message, version, self._handshake, deadline_ms, answered=True)
+
+    def _learn_versions(self, body: memoryview, request: InFlight) -> Ticket | None:
+        refused = int.from_bytes(body[:2], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
+        answer = ApiVersionsResponse.decode(body, 0 if refused else request.version)
+        if refused and request.version > 0:
+            self.outbox.append(self._ask_versions(_listed_version(answer), request.deadline_ms))
+            return None
+        check(answer.error_code, None, "ApiVersions")
+        self.versions = {api.api_key: VersionRange(api.min_version, api.max_version) for api in answer.api_keys}
+        self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+        self.ready = True
+        request.ticket.succeed(answer)
+        return request.ticket
+
+
+def _listed_version(answer: ApiVersionsResponse) -> int:
+    """The newest ApiVersions version that a refusal lists and we know; 0 where it lists none, as old brokers do."""
+    for api in answer.api_keys:
+        if api.api_key == API_VERSIONS:
+            return min(api.max_version, ApiVersionsRequest.MAX_VERSION - 1)
+    return 0

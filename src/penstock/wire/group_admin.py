@@ -1,0 +1,82 @@
+"""Administration of groups, from outside: list, describe, delete, and delete their offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.base.ids import TopicPartition
+from penstock.protocol.generated.delete_groups_request import DeleteGroupsRequest
+from penstock.protocol.generated.delete_groups_response import DeleteGroupsResponse
+from penstock.protocol.generated.describe_groups_request import DescribeGroupsRequest
+from penstock.protocol.generated.describe_groups_response import DescribedGroup, DescribeGroupsResponse
+from penstock.protocol.generated.list_groups_request import ListGroupsRequest
+from penstock.protocol.generated.list_groups_response import ListedGroup, ListGroupsResponse
+from penstock.protocol.generated.offset_delete_request import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from penstock.protocol.generated.offset_delete_response import OffsetDeleteResponse
+from penstock.wire.assignors import by_topic
+from penstock.wire.cluster import Cluster, CoordinatorKind
+from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Conversation, ask
+from penstock.wire.errors import check
+from penstock.wire.routes import ask_coordinator, refresh, retrying
+
+
+def list_groups(cluster: Cluster) -> Conversation[list[ListedGroup]]:
+    """The groups of all brokers: each knows those that it coordinates."""
+
+    def attempt() -> Conversation[list[ListedGroup]]:
+        yield from refresh(cluster)
+        groups: list[ListedGroup] = []
+        for node in list(cluster.brokers):
+            answer = yield from ask(node, ListGroupsRequest(), ListGroupsResponse)
+            check(answer.error_code, None, f"groups of node {node}")
+            groups += answer.groups
+        return groups
+
+    return (yield from retrying(cluster, attempt, REQUEST_TIMEOUT_MS))
+
+
+def describe_group(cluster: Cluster, group_id: str) -> Conversation[DescribedGroup]:
+    answer = yield from ask_coordinator(
+        cluster,
+        CoordinatorKind.GROUP,
+        group_id,
+        DescribeGroupsRequest(groups=[group_id]),
+        DescribeGroupsResponse,
+        lambda reply: reply.groups[0].error_code,
+    )
+    return answer.groups[0]
+
+
+def delete_group(cluster: Cluster, group_id: str) -> Conversation[None]:
+    """An empty group with all its offsets; NON_EMPTY_GROUP while it has members."""
+    yield from ask_coordinator(
+        cluster,
+        CoordinatorKind.GROUP,
+        group_id,
+        DeleteGroupsRequest(groups_names=[group_id]),
+        DeleteGroupsResponse,
+        lambda reply: reply.results[0].error_code,
+    )
+
+
+def delete_offsets(cluster: Cluster, group_id: str, partitions: Sequence[TopicPartition]) -> Conversation[None]:
+    topics = [
+        OffsetDeleteRequestTopic(
+            name=name, partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
+        )
+        for name, indexes in by_topic(partitions).items()
+    ]
+    yield from ask_coordinator(
+        cluster,
+        CoordinatorKind.GROUP,
+        group_id,
+        OffsetDeleteRequest(group_id=group_id, topics=topics),
+        OffsetDeleteResponse,
+        lambda reply: (
+            reply.error_code or next((p.error_code for t in reply.topics for p in t.partitions if p.error_code), 0)
+        ),
+    )

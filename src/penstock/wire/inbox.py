@@ -1,0 +1,79 @@
+"""Frames out of a stream of bytes, received in place.
+
+`buffer()` hands out where the socket may write next, `filled(n)` says how much it wrote and gives back whole frames.
+While a frame's length is unknown the buffer is a small shared one; once it is known and the frame is not all there, the
+rest is received straight into a buffer of the frame's own size. So a 50 MB answer is copied once, at most 64 KiB of it
+twice, and belongs to whoever keeps a view of it.
+"""
+
+from __future__ import annotations
+
+from penstock.base.limits import RECEIVE_BUFFER_BYTES
+from penstock.base.ports import Buffer
+from penstock.wire.errors import Violation
+
+LENGTH_BYTES = 4
+
+
+class Inbox:
+    def __init__(self, frame_bytes_max: int) -> None:
+        self._frame_bytes_max = frame_bytes_max
+        self._small = bytearray(RECEIVE_BUFFER_BYTES)
+        self._held = 0
+        """bytes of `_small` that hold the beginning of a frame. Invariant: never a whole frame between calls."""
+        self._large: bytearray | None = None
+        """the body of the one frame whose length is known and whose end has not arrived."""
+        self._received = 0
+        """bytes of `_large` that have arrived."""
+
+    def buffer(self) -> memoryview:
+        """Where to write next; never empty."""
+        if self._large is not None:
+            return memoryview(self._large)[self._received :]
+        return memoryview(self._small)[self._held :]
+
+    def filled(self, count: int) -> list[Buffer]:
+        """`count` bytes were written into the last `buffer()`: the frames that are whole now, without their length."""
+        if self._large is not None:
+            self._received += count
+            if self._received < len(self._large):
+                return []
+            frame, self._large = self._large, None
+            return [frame]
+        return self._split(self._held + count)
+
+    def feed(self, data: Buffer) -> list[Buffer]:
+        """The same for bytes that are already in memory."""
+        frames: list[Buffer] = []
+        rest = memoryview(data)
+        while rest:
+            room = self.buffer()
+            count = min(len(room), len(rest))
+            room[:count] = rest[:count]
+            rest = rest[count:]
+            frames += self.filled(count)
+        return frames
+
+    def _split(self, end: int) -> list[Buffer]:
+        frames: list[Buffer] = []
+        at = 0
+        while end - at >= LENGTH_BYTES:
+            length = int.from_bytes(self._small[at : at + LENGTH_BYTES], "big", signed=True)
+            if not LENGTH_BYTES <= length <= self._frame_bytes_max:
+                raise Violation(f"an answer of {length} bytes; {LENGTH_BYTES} to {self._frame_bytes_max} are accepted")
+            start, stop = at + LENGTH_BYTES, at + LENGTH_BYTES + length
+            if stop > end:
+                self._enlarge(start, end, length)
+                return frames
+            frames.append(bytes(self._small[start:stop]))
+            at = stop
+        self._held = end - at
+        if at and self._held:
+            self._small[: self._held] = self._small[at:end]
+        return frames
+
+    def _enlarge(self, start: int, end: int, length: int) -> None:
+        self._large = bytearray(length)
+        self._received = end - start
+        self._large[: self._received] = memoryview(self._small)[start:end]
+        self._held = 0

@@ -1,0 +1,135 @@
+"""`penstock pipeline` as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Running
+
+from penstock.cli.main import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DOUBLED = """
+from penstock.pipeline import Pipeline
+
+pipeline = Pipeline("{name}")
+pipeline.stream("{source}", value=str, starting="earliest").map_values(lambda value: value * 2, to=str).to("{target}")
+"""
+
+
+def test_a_dry_run_draws_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "dry-run", str(EXAMPLES / "search_relevance.py")]) == 0
+    drawn = capsys.readouterr().out.splitlines()
+    assert drawn[0] == "pipeline search-relevance: 2 sources, 1 sinks, 2 stateful stages"
+    assert drawn[1].startswith("stream of impressions   [search_relevance.py:")
+    assert drawn[2].strip().startswith("=> stream-join")
+    assert drawn[-1].strip() == "=> stream-join (see above)"
+
+
+def test_a_dry_run_as_a_graph_has_every_node_and_edge(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "dry-run", str(EXAMPLES / "search_relevance.py"), "--format", "json"]) == 0
+    nodes = json.loads(capsys.readouterr().out)["nodes"]
+    assert [node["kind"] for node in nodes][:3] == ["source", "source", "stream-join"]
+    assert nodes[2]["parents"] == [0, 1]
+    assert main(["pipeline", "dry-run", str(EXAMPLES / "search_relevance.py"), "--mermaid"]) == 0
+    assert "n0 ==> n2" in capsys.readouterr().out
+
+
+def test_rows_go_through_without_a_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"topic":"orders","key":"1","value":{"customer":"c1","amount":5},"timestamp":1}\n')
+    file = str(EXAMPLES / "enriched_orders.py")
+    assert main(["pipeline", "test", file, str(rows)]) == 0
+    out = capsys.readouterr().out
+    assert [json.loads(line)["topic"] for line in out.splitlines()] == ["sales", "revenue-by-city"]
+    expected = tmp_path / "expected.jsonl"
+    expected.write_text(out)
+    assert main(["pipeline", "test", file, str(rows), "--expect", str(expected)]) == 0
+    expected.write_text(out.replace('"value":5', '"value":6'))
+    assert main(["pipeline", "test", file, str(rows), "--expect", str(expected)]) == 1
+    assert "row 2:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1", "makes no Pipeline at its top level"),
+        ("from penstock.pipeline import Pipeline\na = Pipeline('a')\nb = Pipeline('b')", "several pipelines: a, b"),
+        ("1 / 0", "ZeroDivisionError: division by zero, line 1"),
+    ],
+)
+def test_a_file_that_cannot_be_run_says_why(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "broken_pipeline.py"
+    file.write_text(text)
+    assert main(["pipeline", "dry-run", str(file)]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_topic_that_is_not_there_is_named_before_spark_starts(
+    penstock_cluster: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "lonely_pipeline.py"
+    file.write_text(DOUBLED.format(name="lonely", source="nowhere", target="out"))
+    assert main(["pipeline", "run", str(file), "-b", penstock_cluster.bootstrap]) == 1
+    assert "lonely reads nowhere, which" in capsys.readouterr().err
+
+
+def test_stopping_what_does_not_run_says_what_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert main(["pipeline", "stop", "ghost"]) == 1
+    assert "no pipeline ghost runs on this machine; running: none" in capsys.readouterr().err
+
+
+def test_a_pipeline_runs_is_listed_stops_and_goes_on_where_it_stopped(
+    penstock_cluster: Running,
+    spark: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = penstock_cluster.create_topic(2)
+    target = f"{source}-doubled"
+    penstock_cluster.produce(source, [b"a", b"b"])
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    file = tmp_path / "doubled_pipeline.py"
+    file.write_text(DOUBLED.format(name="doubled", source=source, target=target))
+    command = [sys.executable, "-m", "penstock.cli.main", "pipeline", "run", str(file)]
+    command += ["-b", penstock_cluster.bootstrap, "--at-least-once", "--master", "local[2]"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
+    try:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("batch 0: 2 records"):
+                break
+        else:
+            pytest.fail("it ended before its first batch")
+        assert main(["pipeline", "ls", "--format", "json"]) == 0
+        (listed,) = json.loads(capsys.readouterr().out)
+        assert (listed["name"], listed["pid"]) == ("doubled", process.pid)
+        assert main(["pipeline", "stop", "doubled"]) == 0
+        assert process.wait(60) == 0
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+    penstock_cluster.produce(source, [b"c"])
+    again = subprocess.run([*command, "--once"], capture_output=True, text=True, env=os.environ)
+    assert again.returncode == 0 and "doubled has stopped after 1 records" in again.stderr
+    capsys.readouterr()
+    assert (
+        main(["consume", target, "-b", penstock_cluster.bootstrap, "-o", "start", "-n", "3", "--format", "json"]) == 0
+    )
+    values = [json.loads(line)["value"] for line in capsys.readouterr().out.splitlines()]
+    assert sorted(values) == ["aa", "bb", "cc"]

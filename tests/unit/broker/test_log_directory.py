@@ -1,0 +1,64 @@
+"""A data directory knows whether another broker has run on it."""
+
+from __future__ import annotations
+
+from random import Random
+
+from penstock.base.ids import TopicPartition
+from penstock.broker.log_directory import LogDirectory
+from penstock.core.log.config import LogConfig
+from penstock.core.log.sums import Sums
+from penstock.records.builder import build_batch
+from penstock.records.record import Record
+from penstock.sim.disk import SimDisk
+
+NOW_MS = 1_763_000_000_000
+SUMS = "t-0/00000000000000000000.sums"
+FIRST, SECOND, STRANGER = b"1" * 16, b"2" * 16, b"3" * 16
+
+
+class FixedRandom:
+    def bytes(self, count: int) -> bytes:
+        return bytes(count)
+
+    def integer(self, below: int) -> int:
+        return 0
+
+
+def start(disk: SimDisk, registered: bytes | None, incarnation: bytes) -> None:
+    """What a broker does: open, sign, write, close."""
+    name = TopicPartition("t", 0)
+    directory = LogDirectory(disk, FixedRandom())
+    directory.begin({"t": b"t" * 16}, registered)
+    log = directory.open_log(name, b"t" * 16, LogConfig(), NOW_MS)
+    directory.sign(incarnation)
+    batch = build_batch([Record.of(b"k", b"v", NOW_MS)])
+    log.append(batch, 0, len(batch), leader_epoch=1, now_ms=NOW_MS)
+    assert log.close()
+    directory.close([(name, log)], 1)
+
+
+def entries(disk: SimDisk) -> int:
+    return Sums.load(disk, SUMS).batches()
+
+
+def test_our_own_checksums_are_kept_across_starts() -> None:
+    disk = SimDisk(Random(1))
+    start(disk, None, FIRST)
+    start(disk, FIRST, SECOND)
+    assert entries(disk) == 2
+
+
+def test_a_crash_before_the_registration_does_not_make_us_a_stranger() -> None:
+    disk = SimDisk(Random(1))
+    start(disk, None, FIRST)
+    start(disk, FIRST, SECOND)
+    start(disk, FIRST, STRANGER)
+    assert entries(disk) == 3
+
+
+def test_after_another_broker_our_checksums_count_no_more() -> None:
+    disk = SimDisk(Random(1))
+    start(disk, None, FIRST)
+    start(disk, STRANGER, SECOND)
+    assert entries(disk) == 1, "of the batch that we appended ourselves"

@@ -1,0 +1,386 @@
+"""The metadata quorum on a disk in memory: what is committed is there again after a restart, whatever happened."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable
+from random import Random as Chance
+from typing import TypeVar
+
+import pytest
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.broker.config import BrokerConfig, ConfigFault, Listener
+from penstock.broker.formatting import BOOTSTRAP, META, METADATA_DIRECTORY, format_directory, read_identity
+from penstock.broker.properties import parse_properties
+from penstock.broker.quorum import Quorum
+from penstock.core.metadata.image import Image
+from penstock.core.raft.snapshot import encode_snapshot
+from penstock.core.raft.voters import VoterEndpoint
+from penstock.protocol.generated.begin_transaction_record import BeginTransactionRecord
+from penstock.protocol.generated.config_record import ConfigRecord
+from penstock.protocol.generated.feature_level_record import FeatureLevelRecord
+from penstock.protocol.generated.partition_change_record import PartitionChangeRecord
+from penstock.protocol.generated.partition_record import PartitionRecord
+from penstock.protocol.generated.topic_record import TopicRecord
+from penstock.sim.disk import PowerLoss, SimDisk
+
+T = TypeVar("T")
+
+
+class SetClock:
+    def __init__(self) -> None:
+        self.now_ms = 1_000_000
+
+    def wall_ms(self) -> int:
+        return self.now_ms
+
+    def monotonic_ms(self) -> int:
+        return self.now_ms
+
+
+class SeededRandom:
+    def __init__(self, seed: int = 1) -> None:
+        self.chance = Chance(seed)
+
+    def bytes(self, count: int) -> bytes:
+        return self.chance.randbytes(count)
+
+    def below(self, bound: int) -> int:
+        return self.chance.randrange(bound)
+
+
+class LoopJobs:
+    """Jobs that run on the loop, one turn later; `held` keeps them back."""
+
+    def __init__(self) -> None:
+        self.held: list[Callable[[], None]] | None = None
+        self.ran = 0
+        self.lost_power = False
+
+    def run(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
+        def turn() -> None:
+            self.ran += 1
+            try:
+                done(_outcome(work))
+            except PowerLoss:
+                self.lost_power = True
+                for task in asyncio.all_tasks():
+                    task.cancel()
+
+        if self.held is None:
+            asyncio.get_running_loop().call_soon(turn)
+        else:
+            self.held.append(turn)
+
+    def release(self) -> None:
+        held, self.held = self.held or [], None
+        for turn in held:
+            turn()
+
+
+def _outcome(work: Callable[[], T]) -> T | BaseException:
+    try:
+        return work()
+    except OSError as error:
+        return error
+
+
+class Bench:
+    """One node's disk and ports, over which quorums are opened one after another."""
+
+    def __init__(self, **configs: str) -> None:
+        self.disk = SimDisk(Chance(7))
+        self.clock = SetClock()
+        self.random = SeededRandom()
+        self.jobs = LoopJobs()
+        self.configs = {name.replace("_", "."): value for name, value in configs.items()}
+
+    @property
+    def config(self) -> BrokerConfig:
+        return BrokerConfig(
+            {
+                "node.id": "1",
+                "process.roles": "broker,controller",
+                "controller.listener.names": "CONTROLLER",
+                "listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+                **self.configs,
+            }
+        )
+
+    async def open(self) -> Quorum:
+        return await Quorum.open(self.disk, self.config, self.clock, self.random, self.jobs)
+
+    def run(self, work: Callable[[Quorum], Awaitable[T]], *, close: bool = True) -> T:
+        """Open, do, close; where not closed, the process is gone without a word."""
+
+        async def session() -> T:
+            quorum = await self.open()
+            result = await work(quorum)
+            if close:
+                await quorum.close()
+            return result
+
+        self.jobs.lost_power = False
+        try:
+            return asyncio.run(session())
+        except asyncio.CancelledError:
+            assert self.jobs.lost_power
+            raise PowerLoss from None
+
+    def image(self) -> Image:
+        async def look(quorum: Quorum) -> Image:
+            return quorum.image
+
+        return self.run(look)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def topic(name: str) -> list[TopicRecord | PartitionRecord]:
+    topic_id = name.encode().ljust(16, b"_")
+    partition = PartitionRecord(
+        partition_id=0, topic_id=topic_id, replicas=[1], isr=[1], leader=1, leader_epoch=0, partition_epoch=0
+    )
+    return [TopicRecord(name=name, topic_id=topic_id), partition]
+
+
+def test_an_empty_directory_begins_a_cluster_at_the_latest_metadata_version(bench):
+    image = bench.image()
+    assert image.features == {"metadata.version": 30}
+    assert bench.disk.exists(META) and bench.disk.exists(BOOTSTRAP)
+
+
+def test_what_was_committed_is_there_after_a_restart(bench):
+    async def create(quorum: Quorum) -> Image:
+        await quorum.propose(topic("orders"))
+        return quorum.image
+
+    before = bench.run(create)
+    assert bench.image() == before
+    assert list(before.topics) == ["orders"]
+
+
+def test_each_start_leads_a_new_epoch_of_the_same_cluster(bench):
+    async def who(quorum: Quorum) -> tuple[str, int]:
+        return quorum.cluster_id, quorum.epoch
+
+    first, second = bench.run(who), bench.run(who)
+    assert (first[0], first[1] + 1) == second
+
+
+def test_a_proposal_is_published_only_once_it_is_synced(bench):
+    async def hold(quorum: Quorum) -> None:
+        seen: list[list[str]] = []
+        quorum.subscribe(lambda delta, image: seen.append(list(image.topics)))
+        bench.jobs.held = []
+        first, second = quorum.propose(topic("a")), quorum.propose(topic("b"))
+        await asyncio.sleep(0)
+        assert (list(quorum.image.topics), seen, first.done()) == ([], [], False)
+        bench.jobs.release()
+        assert await first < await second
+        assert seen == [["a"], ["a", "b"]]
+        assert quorum.high_watermark == quorum.end_offset
+
+    bench.run(hold)
+
+
+def test_many_proposals_share_a_sync(bench):
+    async def storm(quorum: Quorum) -> None:
+        before = bench.jobs.ran
+        await asyncio.gather(*(quorum.propose(topic(f"t{at}")) for at in range(50)))
+        assert bench.jobs.ran - before <= 3
+
+    bench.run(storm)
+
+
+def test_registration_unfences_the_broker_and_elects_it(bench):
+    async def register(quorum: Quorum) -> None:
+        leaderless = topic("orders")
+        leaderless[1].leader = -1
+        await quorum.propose(leaderless)
+        await quorum.register([Listener("PLAINTEXT", "localhost", 9092)], b"i" * 16, stopped_cleanly=True)
+        broker = quorum.image.brokers[1]
+        assert (broker.active, broker.epoch) == (True, quorum.broker_epoch)
+        assert broker.log_dirs == (quorum.identity.directory_id,)
+        assert [(e.name, e.host, e.port) for e in broker.endpoints] == [("PLAINTEXT", "localhost", 9092)]
+        assert quorum.image.topics["orders"].partitions[0].leader == 1
+        assert 1 in quorum.image.controllers
+        await quorum.leave()
+        assert quorum.image.brokers[1].fenced
+
+    bench.run(register)
+
+
+def test_a_broker_s_epoch_grows_with_each_start(bench):
+    incarnations = iter([b"i" * 16, b"j" * 16])
+
+    async def register(quorum: Quorum) -> int:
+        listener = Listener("PLAINTEXT", "localhost", 9092)
+        await quorum.register([listener], next(incarnations), stopped_cleanly=True)
+        return quorum.broker_epoch
+
+    assert bench.run(register) < bench.run(register)
+
+
+def test_a_failed_sync_ends_all_writing(bench):
+    async def fail(quorum: Quorum) -> None:
+        bench.disk.fail_next("sync", errno.EIO, path_contains=METADATA_DIRECTORY)
+        for name in ("a", "b"):
+            with pytest.raises(KafkaError) as refusal:
+                await quorum.propose(topic(name))
+            assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+        assert quorum.image.topics == {}
+
+    bench.run(fail, close=False)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_loss_of_power_at_any_moment_takes_nothing_that_was_committed(seed):
+    bench = Bench(metadata_log_max_record_bytes_between_snapshots="600", metadata_max_retention_bytes="900")
+    bench.disk = SimDisk(Chance(seed))
+    committed: list[str] = []
+    chance = Chance(seed)
+    for life in range(4):
+        bench.disk.power_loss_after(chance.randrange(1, 60))
+
+        async def live(quorum: Quorum, life: int = life) -> None:
+            for at in range(10):
+                name = f"t{life}-{at}"
+                await quorum.propose(topic(name))
+                committed.append(name)
+
+        with pytest.raises(PowerLoss):
+            bench.run(lambda quorum: _then_die(live(quorum)))
+        bench.disk.crash()
+    assert set(committed) <= set(bench.image().topics)
+
+
+async def _then_die(work: Awaitable[None]) -> None:
+    await work
+    raise PowerLoss
+
+
+def test_a_snapshot_is_written_and_what_is_older_goes():
+    bench = Bench(metadata_log_max_record_bytes_between_snapshots="2000", metadata_max_retention_bytes="0")
+
+    async def churn(quorum: Quorum) -> Image:
+        await quorum.propose(topic("orders"))
+        for at in range(100):
+            value = str(at)
+            await quorum.propose([ConfigRecord(resource_type=2, resource_name="orders", name="x", value=value)])
+        return quorum.image
+
+    before = bench.run(churn)
+    names = bench.disk.list(METADATA_DIRECTORY)
+    snapshots = [name for name in names if name.endswith(".checkpoint")]
+    assert len(snapshots) == 1
+    assert snapshots[0] > "00000000000000000050"
+    assert not [name for name in names if name.startswith("00000000000000000000.")]
+    assert bench.image() == before
+    assert bench.image() == before
+
+
+def test_a_snapshot_is_also_due_after_a_time():
+    bench = Bench(metadata_log_max_snapshot_interval_ms="1000")
+
+    async def wait(quorum: Quorum) -> None:
+        bench.clock.now_ms += 1001
+        await quorum.propose(topic("orders"))
+
+    bench.run(wait)
+    assert len([name for name in bench.disk.list(METADATA_DIRECTORY) if name.endswith(".checkpoint")]) == 2
+
+
+def test_an_unreadable_snapshot_is_passed_over_while_the_log_reaches_back():
+    bench = Bench(metadata_log_max_snapshot_interval_ms="1000")
+
+    async def create(quorum: Quorum) -> Image:
+        bench.clock.now_ms += 1001
+        await quorum.propose(topic("orders"))
+        return quorum.image
+
+    before = bench.run(create)
+    newest = max(name for name in bench.disk.list(METADATA_DIRECTORY) if name.endswith(".checkpoint"))
+    bench.disk.flip_bit(f"{METADATA_DIRECTORY}/{newest}", 900)
+    assert bench.image() == before
+
+
+def test_a_transaction_that_its_controller_did_not_end_is_dropped(bench):
+    async def begin(quorum: Quorum) -> None:
+        await quorum.propose([BeginTransactionRecord(name="t"), *topic("half")])
+
+    bench.run(begin)
+
+    async def go_on(quorum: Quorum) -> Image:
+        await quorum.propose(topic("whole"))
+        return quorum.image
+
+    assert list(bench.run(go_on).topics) == ["whole"]
+
+
+def test_a_directory_that_was_formatted_with_other_features_begins_with_them(bench):
+    format_directory(bench.disk, 1, (VoterEndpoint("CONTROLLER", "localhost", 9093),), bench.random, 5, "cluster")
+    records = [FeatureLevelRecord(name=n, feature_level=v) for n, v in (("metadata.version", 29), ("group.version", 1))]
+    bench.disk.replace(BOOTSTRAP, encode_snapshot(records, {}, now_ms=5))
+    assert bench.image().features == {"metadata.version": 29, "group.version": 1}
+
+
+def test_the_directory_of_another_node_is_refused(bench):
+    bench.image()
+    bench.configs["node.id"] = "2"
+    with pytest.raises(ConfigFault, match=r"node\.id: it is 2, but the data in log\.dirs is that of node 1"):
+        bench.image()
+
+
+def test_the_directory_of_another_cluster_is_refused(bench):
+    bench.image()
+
+    async def open_other() -> None:
+        await Quorum.open(bench.disk, bench.config, bench.clock, bench.random, bench.jobs, cluster_id="other")
+
+    with pytest.raises(ConfigFault, match="the data belongs to the cluster"):
+        asyncio.run(open_other())
+
+
+def test_a_directory_without_its_identity_is_not_formatted_over(bench):
+    bench.image()
+    bench.disk.remove(META)
+    with pytest.raises(ConfigFault, match=r"no meta\.properties"):
+        bench.image()
+
+
+@pytest.mark.parametrize("text", ["version=0\ncluster.id=c\nnode.id=1\n", "version=1\nnode.id=1\n", "version=1\n"])
+def test_a_directory_whose_identity_cannot_be_read_is_refused(bench, text):
+    bench.disk.replace(META, text.encode())
+    with pytest.raises(ConfigFault, match=r"meta\.properties"):
+        bench.image()
+
+
+def test_a_directory_from_before_directory_ids_is_given_one(bench):
+    bench.disk.replace(META, b"#\n#Mon Nov 16 00:38:28 UTC 2026\nnode.id=1\nversion=1\ncluster.id=c\n")
+    identity = read_identity(bench.disk, bench.random)
+    assert read_identity(bench.disk, bench.random) == identity
+    assert parse_properties(bench.disk.read(META).decode())["cluster.id"] == "c"
+
+
+def test_a_quorum_of_several_controllers_is_refused(bench):
+    bench.configs["controller.quorum.voters"] = "1@a:9093,2@b:9093"
+    with pytest.raises(ConfigFault, match=r"controller\.quorum\.voters: .* also kept by 2"):
+        bench.image()
+
+
+def test_a_follower_sees_what_changed(bench):
+    async def follow(quorum: Quorum) -> None:
+        changed: list[list[bytes]] = []
+        quorum.subscribe(lambda delta, image: changed.append(list(delta.changed_topics)))
+        records = topic("orders")
+        await quorum.propose(records)
+        await quorum.propose([PartitionChangeRecord(partition_id=0, topic_id=records[0].topic_id, leader=1)])
+        assert changed == [[records[0].topic_id], [records[0].topic_id]]
+
+    bench.run(follow)

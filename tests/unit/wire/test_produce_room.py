@@ -1,0 +1,60 @@
+"""A producer of whole batches takes no more than its buffer holds."""
+
+from __future__ import annotations
+
+from wire_script import Script
+
+from penstock.base.ids import TopicPartition
+from penstock.protocol.generated.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from penstock.protocol.generated.produce_response import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from penstock.records.builder import build_batch
+from penstock.records.record import Record
+from penstock.wire.cluster import Cluster
+from penstock.wire.conversation import Conversation, Ticket
+from penstock.wire.produce import Producer, Settings
+
+T0 = TopicPartition("t", 0)
+TAKEN = ProduceResponse(
+    responses=[TopicProduceResponse(name="t", partition_responses=[PartitionProduceResponse(index=0, base_offset=0)])]
+)
+
+
+def known_cluster() -> Cluster:
+    cluster = Cluster([("a", 1)])
+    partition = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=0)
+    answer = MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=1, host="h1", port=1)],
+        topics=[MetadataResponseTopic(name="t", partitions=[partition])],
+    )
+    cluster.want(["t"])
+    cluster.learn(answer, now_ms=0)
+    return cluster
+
+
+def test_a_batch_waits_until_brokers_have_taken_some_of_those_before() -> None:
+    data = build_batch([Record.of(None, bytes(50))])
+    producer = Producer(known_cluster(), Settings(acks=1, idempotent=False, buffer_bytes=2 * len(data), linger_ms=0))
+    script = Script(lambda ask: TAKEN)
+    asked: list[int] = []
+
+    def send_all() -> Conversation[list[Ticket]]:
+        tickets = []
+        for _ in range(4):
+            tickets.append((yield from producer.send_batch(T0, bytearray(data))))
+            asked.append(len(script.asked))
+        return tickets
+
+    tickets = script.run(send_all())
+    assert asked == [0, 0, 2, 3]
+    assert [ticket.done for ticket in tickets] == [True, True, False, False]
+    script.run(producer.flush())
+    assert all(ticket.result().records_count == 1 for ticket in tickets)
