@@ -7,8 +7,6 @@ Stop: no more connections, coordinators stop, everything is synced, the clean-sh
 
 from __future__ import annotations
 
-import asyncio
-
 from penstock.base.ids import OFFSETS_TOPIC, random_id
 from penstock.broker.admin import Admin
 from penstock.broker.apis import served
@@ -16,7 +14,6 @@ from penstock.broker.config import BrokerConfig
 from penstock.broker.controller import Controller
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.fetching import Fetching
-from penstock.broker.files import RealDisk
 from penstock.broker.group_settings import group_settings
 from penstock.broker.housekeeping import Housekeeping
 from penstock.broker.journal import Journal
@@ -31,10 +28,10 @@ from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds, reserve_block
 from penstock.broker.quorum import Quorum
 from penstock.broker.services import Services
-from penstock.broker.system import SystemClock, SystemRandom, ThreadJobs
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
 from penstock.broker.waiters import Waiters
+from penstock.broker.world import RealWorld, Threads, World
 from penstock.core.metadata.delta import Delta
 from penstock.core.metadata.effective import Node, broker_typed, topic_config, topic_defaults
 from penstock.core.metadata.image import Image
@@ -50,7 +47,7 @@ _PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 
 
 class Broker:
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, world: World | None = None) -> None:
         self.config = config
         self.address = ""
         """HOST:PORT of the first listener for clients, once started"""
@@ -58,8 +55,9 @@ class Broker:
         self.listeners: list[Listener] = []
         self.services: Services
         self._node = Node(config.node_id, config.values)
-        self._clock = SystemClock()
-        self._random = SystemRandom()
+        self._world = world or RealWorld()
+        self._clock = self._world.clock
+        self._random = self._world.random
         self._budget = Budget()
         self._table = served()
         self._watch = Watch(self._clock, self._clock.fine_s)
@@ -68,7 +66,7 @@ class Broker:
         self._defaults_of: object = None
         self._defaults: dict[str, str] = {}
         """every topic configuration as a topic has it that sets none, under the configurations `_defaults_of`"""
-        self._jobs: ThreadJobs
+        self._jobs: Threads
         self._quorum: Quorum
         self._housekeeping: Housekeeping
 
@@ -76,7 +74,7 @@ class Broker:
         config = self.config
         for name in config.unknown:
             log.warning("an unknown configuration is ignored", name=name)
-        self.listeners = [Listener(address) for address in config.client_listeners]
+        self.listeners = [Listener(address, self._world) for address in config.client_listeners]
         try:
             await self._open()
         except BaseException:
@@ -102,14 +100,14 @@ class Broker:
 
     async def _open(self) -> None:
         config = self.config
-        self._jobs = ThreadJobs(asyncio.get_running_loop())
+        self._jobs = self._world.jobs()
         self._sources = Sources(
             config.node_id, self._clock, self._jobs, self.listeners, self._table, self._budget, self._watch
         )
         if config.admin_listener is not None:
             self._admin = Admin(config.admin_listener, self._sources)
             self.admin_port = await self._admin.start()
-        disk = RealDisk(config.log_dir)
+        disk = self._world.disk(config.log_dir)
         self._quorum = quorum = await Quorum.open(disk, config, self._clock, self._random, self._jobs)
         waiters = Waiters()
         partitions = Partitions(
@@ -145,7 +143,7 @@ class Broker:
         partitions.directory.sign(incarnation)
         await quorum.register(advertised, incarnation, stopped_cleanly=partitions.directory.stopped_cleanly)
         self._lead_offsets(quorum.image)
-        self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs)
+        self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs, self._world.compact)
         self._housekeeping.start()
         for listener in self.listeners:
             await listener.serve(self._door(listener))

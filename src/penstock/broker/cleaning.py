@@ -6,12 +6,11 @@ A cleaning that fails leaves the log as it is, and that log is left alone until 
 
 from __future__ import annotations
 
-import asyncio
-import pickle
-import sys
+from collections.abc import Awaitable, Callable
 
 from penstock.base.errors import KafkaError
 from penstock.base.ports import Clock
+from penstock.broker.helper_process import CleaningFailed
 from penstock.broker.journal import Journal
 from penstock.broker.partitions import Partitions
 from penstock.core.log.compaction_job import Cleaned, CleaningJob
@@ -19,18 +18,16 @@ from penstock.core.replication.partition import Partition
 
 log = Journal(__name__)
 
-WORKER = "penstock.broker.cleaning_worker"
-
-
-class CleaningFailed(Exception):
-    """The helper could not finish; the text is what it said last."""
+Compact = Callable[[str, CleaningJob], Awaitable[Cleaned]]
+"""`World.compact`"""
 
 
 class Cleaning:
-    def __init__(self, partitions: Partitions, clock: Clock, map_bytes: int) -> None:
+    def __init__(self, partitions: Partitions, clock: Clock, map_bytes: int, compact: Compact) -> None:
         self._partitions = partitions
         self._clock = clock
         self._map_bytes = map_bytes
+        self._compact = compact
         self._uncleanable: dict[Partition, None] = {}
         self.cleanings = 0
         self.bytes_saved = 0
@@ -40,7 +37,7 @@ class Cleaning:
         while (chosen := self._choose()) is not None:
             partition, job = chosen
             try:
-                cleaned = await _in_helper(self._partitions.path, job)
+                cleaned = await self._compact(self._partitions.path, job)
                 done = partition.log.on_cleaned(cleaned, self._clock.wall_ms())
             except (CleaningFailed, KafkaError, OSError) as fault:
                 self._uncleanable[partition] = None
@@ -71,27 +68,3 @@ class Cleaning:
             if job is not None and (best is None or job.plan.dirty_ratio > best[1].plan.dirty_ratio):
                 best = (partition, job)
         return best
-
-
-async def _in_helper(root: str, job: CleaningJob) -> Cleaned:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        WORKER,
-        root,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        outcome, said = await process.communicate(pickle.dumps(job))
-    except asyncio.CancelledError:
-        process.kill()
-        await process.wait()
-        raise
-    if process.returncode != 0:
-        last = said.decode(errors="replace").strip().rpartition("\n")[2]
-        raise CleaningFailed(f"the helper ended with {process.returncode}: {last}")
-    cleaned = pickle.loads(outcome)  # our own helper's bytes, over a pipe that nobody else holds
-    assert isinstance(cleaned, Cleaned)
-    return cleaned

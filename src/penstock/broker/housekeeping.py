@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from penstock.base.errors import KafkaError
 from penstock.base.limits import DISK_RESERVE_BYTES_MAX, DISK_RESERVE_SHARE
 from penstock.base.ports import Clock, Jobs
-from penstock.broker.cleaning import Cleaning
+from penstock.broker.cleaning import Cleaning, Compact
 from penstock.broker.config import BrokerConfig
 from penstock.broker.in_thread import in_thread
 from penstock.broker.journal import Journal
@@ -26,7 +26,9 @@ _TICK_S = 1.0
 
 
 class Housekeeping:
-    def __init__(self, config: BrokerConfig, partitions: Partitions, clock: Clock, jobs: Jobs) -> None:
+    def __init__(
+        self, config: BrokerConfig, partitions: Partitions, clock: Clock, jobs: Jobs, compact: Compact
+    ) -> None:
         self._partitions = partitions
         self._clock = clock
         self._jobs = jobs
@@ -36,7 +38,7 @@ class Housekeeping:
         self._delete_delay_s = config.number("log.segment.delete.delay.ms") / 1000
         self._cleaner_backoff_s = config.number("log.cleaner.backoff.ms") / 1000
         self._cleans = config.flag("log.cleaner.enable")
-        self.cleaning = Cleaning(partitions, clock, config.number("log.cleaner.dedupe.buffer.size"))
+        self.cleaning = Cleaning(partitions, clock, config.number("log.cleaner.dedupe.buffer.size"), compact)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:

@@ -1,69 +1,29 @@
-"""A bound listener: its socket is taken first, so that the port is known, and served once the broker is ready."""
+"""A listener: its address is bound first, so that the port is known, and its door opens once the broker is ready."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
 
-from penstock.broker.config import ConfigFault
 from penstock.broker.config import Listener as Address
 from penstock.broker.network.door import Door
-
-_BACKLOG = 512
+from penstock.broker.world import World
 
 
 class Listener:
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, world: World) -> None:
         self.address = address
-        self._sockets = _bind(address)
-        self.port: int = self._sockets[0].getsockname()[1]
-        self._servers: list[asyncio.Server] = []
+        self._bound = world.bind(address)
+        self.port = self._bound.port
         self.door: Door | None = None
 
     async def serve(self, door: Door) -> None:
-        loop = asyncio.get_running_loop()
         self.door = door
-        for bound in self._sockets:
-            self._servers.append(await loop.create_server(door, sock=bound, backlog=_BACKLOG))
+        await self._bound.serve(door)
         door.open()
 
     async def close(self) -> None:
         """No new connections, then none at all."""
-        for server in self._servers:
-            server.close()
-        for bound in self._sockets[len(self._servers) :]:
-            bound.close()
+        self._bound.close()
         if self.door is not None:
             self.door.shut()
         await asyncio.sleep(0)
-
-
-def _bind(address: Address) -> list[socket.socket]:
-    """The sockets of an address: both loopbacks for `localhost`, as clients may try either first; one that takes IPv4
-    and IPv6 for "every address", where the machine has both."""
-    host, port = address.host, address.port
-    try:
-        if host == "localhost":
-            first = _listening("127.0.0.1", port, socket.AF_INET)
-            return [first, *_other_loopback(first.getsockname()[1])]
-        if not host and socket.has_dualstack_ipv6():
-            return [_listening("", port, socket.AF_INET6, dualstack=True)]
-        return [_listening(host, port, socket.AF_INET6 if ":" in host else socket.AF_INET)]
-    except OSError as fault:
-        raise ConfigFault(
-            f"listeners: {address.name}://{address.host}:{port} cannot be bound: {fault.strerror or fault}. "
-            "Is another broker running? Choose another port, or 0 for a free one."
-        ) from None
-
-
-def _other_loopback(port: int) -> list[socket.socket]:
-    try:
-        return [_listening("::1", port, socket.AF_INET6)]
-    except OSError:
-        return []
-
-
-def _listening(host: str, port: int, family: socket.AddressFamily, *, dualstack: bool = False) -> socket.socket:
-    bound = socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=dualstack)
-    bound.setblocking(False)
-    return bound

@@ -10,6 +10,7 @@ import pytest
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.config import BrokerConfig
 from penstock.broker.embedded import single_node
+from penstock.broker.helper_process import compact_in_helper
 from penstock.broker.housekeeping import Housekeeping
 from penstock.broker.partitions import Partitions
 from penstock.broker.system import SystemClock, SystemRandom, ThreadJobs
@@ -42,7 +43,9 @@ class Machine:
         self.partitions = Partitions(self.disk, "", clock, jobs, SystemRandom(), Waiters(), 1, lambda *_: {})
         self.partitions.open(IMAGE)
         self.led: Led = self.partitions.find("t", 0)
-        self.housekeeping = Housekeeping(BrokerConfig(single_node("/nowhere")), self.partitions, clock, jobs)
+        self.housekeeping = Housekeeping(
+            BrokerConfig(single_node("/nowhere")), self.partitions, clock, jobs, compact_in_helper
+        )
         self.clock = clock
 
     def write(self) -> int:
