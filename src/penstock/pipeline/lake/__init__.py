@@ -1,8 +1,8 @@
 """Loads into the lake: a topic's records as rows of a Parquet, Delta or Iceberg table, each once; and back again.
 
 Doors: `load`, `replay`, `compact`, `open_table`. Inside: `layout` (records to rows), `files` (what a task does),
-`loading` (what the driver does), `evolution` (columns that are new, types that do not fit), and a module for each kind
-of table.
+`durable` (what survives a power loss), `loading` (what the driver does), `evolution` (columns that are new, types that
+do not fit), and a module for each kind of table.
 
 A batch b of the query q, which lasts as long as its checkpoint:
   (1) the driver asks the table whether it holds (q, b): then nothing is left to do, not even the reading;
@@ -18,6 +18,8 @@ Invariants:
 3. Between the question whether (q, b) is there and its commit nobody else can commit it: the commit is refused where
    the table has changed in that, the question is asked again.
 4. Rows of a batch depend on its offsets alone, so it does not matter which attempt's files are committed.
+5. On a local disk what a commit names is synced before it, with every name that leads there; so is what Spark's
+   checkpoint says of the batch's offsets, as the table would else refuse other offsets under the number of this batch.
 
 What happens, told as sequences:
 

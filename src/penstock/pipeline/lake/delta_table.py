@@ -17,6 +17,7 @@ from penstock.pipeline.lake.layout import PARTITION_COLUMNS
 from penstock.pipeline.lake.place import LOCAL
 from penstock.pipeline.lake.tables import Compacted, TableOptions, Where, check_partitioning
 
+LOG = "_delta_log"
 ATTEMPTS = 5
 """at a commit, each after a look at what others have committed."""
 
@@ -38,6 +39,7 @@ class DeltaLakeTable:
     def prepare(self, rows: pa.Schema, by: str) -> pa.Schema:
         columns = PARTITION_COLUMNS[by]
         if not self.exists:
+            self._place.make_directory()
             whole = pa.schema([*rows, *(pa.field(name, kind) for name, kind in columns.items())])
             DeltaTable.create(
                 self._place.location,
@@ -51,6 +53,7 @@ class DeltaLakeTable:
         change = merged(self.schema, rows, self._place.location)
         if change.added:
             table.alter.add_columns([Field.from_arrow(field) for field in change.added])
+        self._sync_log(0)
         return change.files
 
     def target(self, query: str, batch: int, schema: pa.Schema, by: str) -> Target:
@@ -67,12 +70,14 @@ class DeltaLakeTable:
         )
         for attempt in range(ATTEMPTS):
             table = self._open()
+            before = table.version()
             if _holds(table, query, batch):
                 return
             try:
                 table.create_write_transaction(
                     actions, "append", table.schema(), table.metadata().partition_columns, commit_properties=properties
                 )
+                self._sync_log(before + 1)
                 return
             except CommitFailedError:
                 # Somebody has committed since we looked: this very batch, or something else.
@@ -91,12 +96,16 @@ class DeltaLakeTable:
 
     def compact(self) -> Compacted:
         """By delta-rs. The files of before stay until they are vacuumed: versions of before can be read."""
+        table = self._open()
+        before = set(self.files())
         try:
-            told = self._open().optimize.compact(target_size=self._file_bytes)
+            told = table.optimize.compact(target_size=self._file_bytes)
         except CommitFailedError as error:
             raise TableChanged(
                 f"{self._place.location} was changed while it was compacted: try again ({error})"
             ) from None
+        self._place.sync([uri.removeprefix(f"{self._place.uri}/") for uri in self.files() if uri not in before])
+        self._sync_log(table.version())
         return Compacted(told["numFilesRemoved"], told["numFilesAdded"])
 
     def _open(self) -> DeltaTable:
@@ -104,6 +113,12 @@ class DeltaLakeTable:
             return DeltaTable(self._place.location, storage_options=self._storage)
         except TableNotFoundError:
             raise LakeError(f"there is no Delta table at {self._place.location}: load into it first") from None
+
+    def _sync_log(self, version: int) -> None:
+        """From that version on. delta-rs leaves it to the system when what it has written is on the disk."""
+        if self._place.is_local:
+            first = f"{version:020d}"
+            self._place.sync([f"{LOG}/{name}" for name in self._place.names(LOG) if name >= first])
 
     def _added(self, file: DataFile) -> AddAction:
         _, time_ms = self._place.size_and_time_ms(file.path)

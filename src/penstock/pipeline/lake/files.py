@@ -61,7 +61,7 @@ class Target:
 
 
 class Files:
-    """Files of one task. `write` rows, then `close`, which gives what was written."""
+    """Files of one task. `write` rows, then `close`, which gives what was written, and will be there for good."""
 
     def __init__(self, target: Target, name: str) -> None:
         self._target = target
@@ -86,6 +86,7 @@ class Files:
     def close(self) -> list[DataFile]:
         for directory in list(self._open):
             self._finish(directory)
+        self._target.place.sync([file.path for file in self._done])
         return self._done
 
     def abandon(self) -> None:

@@ -6,7 +6,6 @@ expire. Both are one commit.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from penstock.pipeline.lake.tables import Compacted, TableOptions, Where, check_
 
 CATALOG_FILE = "catalog.db"
 DATA = "data/"
+DURABLE_IO = "penstock.pipeline.lake.iceberg_io.DurableFileIO"
 ATTEMPTS = 5
 """at a commit, each after a look at what others have committed."""
 TRANSFORMS: dict[str, tuple[str, Any]] = {"day": ("event_day", DayTransform()), "hour": ("event_hour", HourTransform())}
@@ -138,8 +138,10 @@ class IcebergTable:
                     f"an Iceberg table at {self._place.uri} needs a catalogue: give its properties, for example "
                     "uri=sqlite:////var/lake/catalog.db, or type=rest and uri=https://..."
                 )
-            os.makedirs(self._place.location, exist_ok=True)
+            self._place.make_directory()
             given = {"type": "sql", "uri": f"sqlite:///{self._place.location}/{CATALOG_FILE}"}
+        if self._place.is_local:
+            given.setdefault("py-io-impl", DURABLE_IO)
         given.setdefault("warehouse", self._place.uri)
         return load_catalog(given.pop("name", "penstock"), **{**self._place.storage, **given})
 

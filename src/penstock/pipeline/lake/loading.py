@@ -18,6 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.client import Admin
 from penstock.client.errors import TopicExists
 from penstock.pipeline.lake.dead_letters import DeadLetters
+from penstock.pipeline.lake.durable import sync_checkpoint
 from penstock.pipeline.lake.errors import LakeError, TableChanged
 from penstock.pipeline.lake.files import FILE_BYTES, DataFile, TaskWriter, stem_of
 from penstock.pipeline.lake.layout import PARTITION_COLUMNS, Layout
@@ -123,7 +124,7 @@ def load(
     partitions = _partitions(names, bootstrap, kafka or {}, dead_letters)
     schema = found.prepare(layout.schema, by)
     letters = None if dead_letters is None else DeadLetters(bootstrap, dead_letters, kafka or {})
-    batches = Batches(found, layout, schema, by, letters, compact)
+    batches = Batches(found, layout, schema, by, letters, compact, where)
     source = _source_options(given, names, bootstrap, kafka or {}, layout)
     if _is_new(where):
         source = _begun(source, found, partitions)
@@ -145,7 +146,14 @@ class Batches:
     """For foreachBatch: see the package's docstring for what happens when it is broken off anywhere."""
 
     def __init__(
-        self, table: Table, layout: Layout, schema: Any, by: str, letters: DeadLetters | None, compact: bool
+        self,
+        table: Table,
+        layout: Layout,
+        schema: Any,
+        by: str,
+        letters: DeadLetters | None,
+        compact: bool,
+        checkpoint: str,
     ) -> None:
         self._table = table
         self._layout = layout
@@ -153,6 +161,7 @@ class Batches:
         self._by = by
         self._letters = letters
         self._compact = compact
+        self._checkpoint = Place.of(checkpoint)
         self.totals = Totals()
         self.failure: Exception | None = None
 
@@ -168,6 +177,8 @@ class Batches:
         if not self._table.settle(query, batch):
             files = self._write(frame, query, batch)
             if files:
+                if self._checkpoint.is_local:
+                    sync_checkpoint(self._checkpoint.location, batch)
                 self._table.commit(query, batch, files)
             if self.totals.batches == 0:
                 # Only the first batch after a start can have been tried before.

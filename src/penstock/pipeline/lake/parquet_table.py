@@ -125,10 +125,13 @@ class ParquetTable:
         if not done and all(path in state.files for path in change.remove):
             for staged, final in told["moves"]:
                 self._place.move(staged, final)
+            self._place.sync_names(final for _, final in told["moves"])
             self._log.append(change)
             done = True
         for gone in change.remove if done else ():
             self._place.remove(gone)
+        # Before the pending file goes: nobody else would remove them.
+        self._place.sync_names(change.remove if done else ())
         self._place.remove_directory(told["staging"])
         self._place.remove(pending)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from urllib.parse import unquote
 
 from pyarrow import fs
 
+from penstock.pipeline.lake import durable
 from penstock.pipeline.lake.errors import LakeError
 
 LOCAL = "file://"
@@ -48,8 +49,8 @@ class Place:
     @classmethod
     def of(cls, text: str, storage: Mapping[str, str] | None = None) -> Place:
         """A path of this machine or a URI."""
-        if re.match(r"[a-z][a-z0-9+.-]+://", text) is None or text.startswith(LOCAL):
-            path = os.path.abspath(unquote(text.removeprefix(LOCAL)) if text.startswith(LOCAL) else text)
+        if re.match(r"[a-z][a-z0-9+.-]+://", text) is None or text.startswith("file:/"):
+            path = os.path.abspath(unquote(re.sub("^file:/+", "/", text)) if text.startswith("file:/") else text)
             return cls(LOCAL + path, dict(storage or {}))
         return cls(text.rstrip("/"), dict(storage or {}))
 
@@ -94,11 +95,27 @@ class Place:
     def uri_of(self, relative: str) -> str:
         return f"{self.uri}/{relative}"
 
-    def open_new(self, relative: str) -> Any:
-        """A stream to write; directories are made where a file system has any."""
+    def make_directory(self, relative: str = "") -> None:
+        """To stay; nothing is done where a file system has none."""
         if self.is_local:
-            os.makedirs(os.path.dirname(self.path(relative)), exist_ok=True)
+            durable.make_directory(self.path(relative))
+
+    def open_new(self, relative: str) -> Any:
+        """A stream to write. An object is there, for good, when it is closed; a file is so when it is synced too."""
+        self.make_directory(relative.rpartition("/")[0])
         return self.filesystem.open_output_stream(self.path(relative))
+
+    def sync(self, files: Collection[str]) -> None:
+        """These files are there after a power loss too."""
+        if self.is_local:
+            for relative in files:
+                durable.sync(self.path(relative))
+        self.sync_names(files)
+
+    def sync_names(self, files: Iterable[str]) -> None:
+        """That they are there, or are not, holds after a power loss too. Their bytes are those that were synced."""
+        if self.is_local:
+            durable.sync_names([self.path(relative) for relative in files], self.location)
 
     def size_and_time_ms(self, relative: str) -> tuple[int, int]:
         info = self.filesystem.get_file_info(self.path(relative))
@@ -130,20 +147,23 @@ class Place:
     def _link_new(self, relative: str, content: bytes) -> bool:
         target = self.path(relative)
         draft = f"{target}.{os.getpid()}.draft"
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        self.make_directory(relative.rpartition("/")[0])
         Path(draft).write_bytes(content)
+        durable.sync(draft)
         try:
             os.link(draft, target)
+            made = True
         except FileExistsError:
-            return False
+            made = False
         finally:
             os.unlink(draft)
-        return True
+        # Where it is somebody else's too: what is built upon it must not outlive it.
+        self.sync_names([relative])
+        return made
 
     def move(self, source: str, target: str) -> None:
         """Done already where only the target is there."""
-        if self.is_local:
-            os.makedirs(os.path.dirname(self.path(target)), exist_ok=True)
+        self.make_directory(target.rpartition("/")[0])
         try:
             self.filesystem.move(self.path(source), self.path(target))
         except FileNotFoundError:
