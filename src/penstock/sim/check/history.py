@@ -36,7 +36,7 @@ class Send(NamedTuple):
 
 
 class Poll(NamedTuple):
-    records: Mapping[Key, Sequence[tuple[int, Value]]] = {}
+    records: Mapping[Any, Sequence[tuple[int, Any]]] = {}
     """(offset, value) by key, in the order in which the client was handed them"""
 
 
@@ -56,11 +56,12 @@ class Operation(NamedTuple):
     rebalanced: tuple[Key, ...] = ()
     """of a poll: keys that a rebalance took or gave while it ran"""
 
-    def sends(self) -> Iterator[Send]:
-        return (micro for micro in self.micros if isinstance(micro, Send))
+    def sends(self) -> list[Send]:
+        return [micro for micro in self.micros if isinstance(micro, Send)]
 
-    def polls(self) -> Iterator[Poll]:
-        return (micro for micro in self.micros if isinstance(micro, Poll))
+    def reads(self) -> list[tuple[Key, Sequence[tuple[int, Value]]]]:
+        """What its polls were handed, key by key."""
+        return [part for micro in self.micros if isinstance(micro, Poll) for part in micro.records.items() if part[1]]
 
 
 class History:
