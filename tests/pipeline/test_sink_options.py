@@ -8,6 +8,7 @@ from pyspark.sql.types import MapType, StringType, StructType
 from penstock.pipeline.sink import columns, stream_writer, writer
 from penstock.pipeline.sink.errors import SinkOptionError
 from penstock.pipeline.sink.options import parse
+from penstock.wire.sasl import Credentials
 
 WHERE = {"kafka.bootstrap.servers": "localhost:9092", "topic": "out"}
 VALUE = StructType().add("value", "string")
@@ -77,3 +78,22 @@ def test_other_columns_are_left_out():
 def test_a_topic_cannot_be_overwritten():
     with pytest.raises(SinkOptionError, match=r'mode\("append"\)'):
         writer(WHERE, VALUE, True)
+
+
+def test_security_is_parsed_and_no_secret_is_shown():
+    options = {
+        **WHERE,
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "kafka.sasl.username": "alice",
+        "kafka.sasl.password": "hush-hush",
+    }
+    parsed = parse(options, streaming=True)
+    assert parsed.security.credentials == Credentials("SCRAM-SHA-512", "alice", "hush-hush")
+    assert "hush-hush" not in repr(parsed)
+    assert not [name for name in parsed.client if "sasl" in name]
+
+
+def test_security_that_cannot_be_followed_is_refused():
+    said = refusal({**WHERE, "kafka.security.protocol": "SSL", "kafka.ssl.keystore.type": "PKCS12"})
+    assert "kafka.ssl.keystore.type is PKCS12, and only PEM is read" in said

@@ -77,6 +77,12 @@ OPEN_FILES_SHARE = 0.9
 PRODUCER_BATCHES_KEPT = 5
 """last batches remembered for each idempotent producer of a partition; the protocol's own number."""
 
+SCRAM_ITERATIONS_MIN = 4_096
+"""rounds of hashing that a SCRAM exchange must ask for; Kafka's and the RFC's least."""
+
+SCRAM_ITERATIONS_MAX = 262_144
+"""rounds that a broker may make us do for each connection: a tenth of a second. Kafka's own most is 16,384."""
+
 MEMBER_METADATA_BYTES_MAX = 1_048_576
 """bytes of subscription a classic group member may send."""
 
@@ -100,3 +106,4 @@ assert REQUEST_BYTES_MAX < IN_FLIGHT_BYTES_MAX, "the largest request must fit th
 assert REQUEST_ELEMENTS_MAX <= MESSAGE_ELEMENTS_MAX
 assert 4 * (ERROR_TEXT_LENGTH_MAX + 3) <= STRING_BYTES_MAX, "an error's text must fit a string of the protocol"
 assert REQUEST_BYTES_MAX_BEFORE_AUTHENTICATION <= REQUEST_BYTES_MAX
+assert SCRAM_ITERATIONS_MIN <= SCRAM_ITERATIONS_MAX

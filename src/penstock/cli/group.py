@@ -173,10 +173,6 @@ def delete_groups(args: argparse.Namespace) -> None:
 def forget_offsets(args: argparse.Namespace) -> None:
     from penstock.cli.offset_delete import delete_offsets
 
-    if client_config(args).get("security.protocol", "plaintext").lower() != "plaintext":
-        raise Failure(
-            "offset-delete speaks to plaintext listeners only so far", "delete the group, or use kafka-consumer-groups"
-        )
     with make_admin(args) as admin:
         committed = admin.group_offsets(args.group)
         partitions = [t for t in _chosen(admin, args.topic, list(committed)) if t in committed]
@@ -186,7 +182,7 @@ def forget_offsets(args: argparse.Namespace) -> None:
             )
         if not args.dry_run:
             confirm(args, f"Forget {len(partitions)} offset(s) of the group {args.group}?")
-            delete_offsets(args.bootstrap_server, args.group, partitions)
+            delete_offsets(args.bootstrap_server, args.group, partitions, client_config(args))
     rows = [{"topic": t.topic, "partition": t.partition, "committed": committed[t]} for t in partitions]
     result = {"group": args.group, "dry_run": args.dry_run, "deleted": rows}
     emit(args, result, lambda: table(["TOPIC", "PARTITION", "WAS"], [list(r.values()) for r in rows]))

@@ -1,8 +1,8 @@
-"""OffsetDelete, which confluent-kafka does not offer: asked over our own client, on plaintext listeners only."""
+"""OffsetDelete, which confluent-kafka does not offer: asked over our own client."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TopicPartition
@@ -15,7 +15,9 @@ from penstock.protocol.generated.offset_delete_request import (
 from penstock.protocol.generated.offset_delete_response import OffsetDeleteResponse
 from penstock.wire.blocking import Client
 from penstock.wire.cluster import CoordinatorKind
+from penstock.wire.errors import InvalidSecurity
 from penstock.wire.routes import ask_coordinator
+from penstock.wire.security import parse
 
 _CAUSES = {
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group reads that topic; stop its consumers first",
@@ -24,8 +26,10 @@ _CAUSES = {
 }
 
 
-def delete_offsets(bootstrap_servers: str, group: str, partitions: Sequence[TopicPartition]) -> None:
-    """The group forgets what it committed in these partitions."""
+def delete_offsets(
+    bootstrap_servers: str, group: str, partitions: Sequence[TopicPartition], config: Mapping[str, str]
+) -> None:
+    """The group forgets what it committed in these partitions. `config` says how brokers are spoken with safely."""
     by_topic: dict[str, list[int]] = {}
     for topic, index in partitions:
         by_topic.setdefault(topic, []).append(index)
@@ -38,7 +42,11 @@ def delete_offsets(bootstrap_servers: str, group: str, partitions: Sequence[Topi
             for topic, indexes in by_topic.items()
         ],
     )
-    with Client(bootstrap_servers) as client:
+    try:
+        client = Client(bootstrap_servers, security=parse(config))
+    except InvalidSecurity as error:
+        raise Failure(str(error)) from None
+    with client:
         talk = ask_coordinator(
             client.cluster,
             CoordinatorKind.GROUP,

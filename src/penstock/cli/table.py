@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from penstock.cli.failures import Failure, Usage
-from penstock.cli.options import Subparsers, check_reachable, subcommand
+from penstock.cli.options import Subparsers, check_reachable, client_config, subcommand
 from penstock.cli.output import emit, is_json, note
 
 if TYPE_CHECKING:
@@ -191,7 +191,14 @@ def _open(args: argparse.Namespace, topic: str, *, wait_s: float) -> Table:
     from penstock.tables import Table
 
     place = os.path.join(args.dir, topic)
-    return Table.open(args.bootstrap_server, topic, place, wait_s=wait_s, timeout_ms=int(args.timeout * 1000))
+    return Table.open(
+        args.bootstrap_server,
+        topic,
+        place,
+        wait_s=wait_s,
+        timeout_ms=int(args.timeout * 1000),
+        config=client_config(args),
+    )
 
 
 def _announced(args: argparse.Namespace) -> str | None:
@@ -207,10 +214,11 @@ def _announced(args: argparse.Namespace) -> str | None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.properties:
-        raise Usage(
-            "-X is not for tables: they speak with brokers by Penstock's own client, without TLS and SASL so far"
-        )
+    from penstock.wire.security import without
+
+    others = without(client_config(args))
+    if others:
+        raise Usage(f"-X {next(iter(others))}: tables know security.protocol, sasl.* and ssl.*, and no other property")
     check_reachable(args.bootstrap_server)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.base.errors import ErrorCode, KafkaError
+from penstock.wire import security
 from penstock.wire.blocking import Client
 
 PREFIX = "kafka."
-PLAINTEXT = "PLAINTEXT"
 
 
 class Options:
@@ -17,7 +16,7 @@ class Options:
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self._values = {name.removeprefix(PREFIX): str(value) for name, value in config.items()}
-        self._refuse_security()
+        self._security = security.parse(self._values, PREFIX)
 
     def text(self, name: str, default: str) -> str:
         return self._values.get(name, default)
@@ -38,13 +37,4 @@ class Options:
         return text == "true"
 
     def client(self, bootstrap: str) -> Client:
-        return Client(bootstrap, client_id=self.text("client.id", "penstock"))
-
-    def _refuse_security(self) -> None:
-        protocol = self.text("security.protocol", PLAINTEXT)
-        if protocol.upper() != PLAINTEXT:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_SASL_MECHANISM if "SASL" in protocol.upper() else ErrorCode.INVALID_CONFIG,
-                f"{PREFIX}security.protocol={protocol}: this client does not speak TLS or SASL yet; use a PLAINTEXT "
-                'listener of the brokers, or Spark\'s own connector (format "kafka")',
-            )
+        return Client(bootstrap, client_id=self.text("client.id", "penstock"), security=self._security)

@@ -27,7 +27,7 @@ class Brokers:
     """Where a cluster is, and how it is read."""
 
     bootstrap: str
-    config: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Kafka's own consumer settings"""
     isolation: Isolation = "read_committed"
 

@@ -18,6 +18,7 @@ from penstock.wire import admin, blocking, fetch
 from penstock.wire.offsets import EARLIEST, LATEST, READ_COMMITTED, epoch_ends, list_offsets
 from penstock.wire.positions import BY_POLICY, NO_EPOCH, Fetched, Position
 from penstock.wire.routes import refresh, retrying
+from penstock.wire.security import PLAINTEXT, Security
 from penstock.wire.sessions import FetchLimits
 
 DELETE_RETENTION_MS = 86_400_000
@@ -40,10 +41,10 @@ class Bounds:
 class Feed:
     """Belongs to one thread, once it is made."""
 
-    def __init__(self, bootstrap: str, topic: str, *, timeout_ms: int) -> None:
+    def __init__(self, bootstrap: str, topic: str, *, timeout_ms: int, security: Security = PLAINTEXT) -> None:
         self.topic = topic
         self.timeout_ms = timeout_ms
-        self._client = blocking.Client(bootstrap, client_id=f"penstock-table-{topic}")
+        self._client = blocking.Client(bootstrap, client_id=f"penstock-table-{topic}", security=security)
         limits = FetchLimits(isolation=READ_COMMITTED, max_bytes=FETCH_BYTES_MAX)
         settings = fetch.Settings(limits, partition_bytes_max=FETCH_PARTITION_BYTES_MAX, reset=fetch.Reset.NONE)
         self._fetcher = blocking.Fetcher(self._client, settings)

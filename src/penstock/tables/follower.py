@@ -18,6 +18,7 @@ from penstock.tables.feed import DELETE_RETENTION_MS, Bounds, Feed, Lost
 from penstock.tables.limits import TRANSACTION_BYTES_MAX, TRANSACTION_RECORDS_MAX
 from penstock.tables.store import About, Identity, Store
 from penstock.tables.waiting import Waiting
+from penstock.wire.security import PLAINTEXT, Security
 
 POLL_MS = 200
 GATHER_S = 2.0
@@ -67,7 +68,9 @@ class Progress:
 
 
 class Follower:
-    def __init__(self, bootstrap: str, topic: str, store: Store, *, timeout_ms: int) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, store: Store, *, timeout_ms: int, security: Security = PLAINTEXT
+    ) -> None:
         self.progress = Progress()
         self.waiting = Waiting()
         self.settings: dict[str, str] = {}
@@ -75,7 +78,7 @@ class Follower:
         self.changed = threading.Condition()
         """told when `progress` is another."""
         self._store = store
-        self._feed = Feed(bootstrap, topic, timeout_ms=timeout_ms)
+        self._feed = Feed(bootstrap, topic, timeout_ms=timeout_ms, security=security)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"table-{topic}", daemon=True)
         self._anchored = False

@@ -22,6 +22,7 @@ from penstock.tables.limits import MAP_BYTES_FIRST, PAGE_ENTRIES_DEFAULT, PAGE_E
 from penstock.tables.owner import Owner
 from penstock.tables.store import Page, Store
 from penstock.tables.waiting import Waiting
+from penstock.wire.security import parse
 
 Key = bytes | str
 """a str stands for its UTF-8 bytes."""
@@ -64,9 +65,12 @@ class Table:
         wait_s: float | None = None,
         timeout_ms: int = CONNECT_TIMEOUT_MS,
         map_bytes: int = MAP_BYTES_FIRST,
+        config: Mapping[str, str] | None = None,
     ) -> Table:
         """Follows the topic into the directory, from where it stopped the last time. Returns once everything is there
-        that the topic held, NotReached after `wait_s` seconds; with `wait_s=0` it returns at once."""
+        that the topic held, NotReached after `wait_s` seconds; with `wait_s=0` it returns at once. `config` holds
+        security.protocol and the settings that belong to it."""
+        security = parse(config or {})
         place = os.path.abspath(os.fspath(directory))
         os.makedirs(place, exist_ok=True)
         owner = Owner(place)
@@ -75,7 +79,12 @@ class Table:
         except BaseException:
             owner.release()
             raise
-        follower = Follower(bootstrap, topic, store, timeout_ms=timeout_ms)
+        try:
+            follower = Follower(bootstrap, topic, store, timeout_ms=timeout_ms, security=security)
+        except BaseException:
+            store.close()
+            owner.release()
+            raise
         table = cls(topic, place, store, follower, owner)
         try:
             follower.start()

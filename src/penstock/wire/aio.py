@@ -1,7 +1,7 @@
 """The asyncio shell: for broker processes, tests and the simulator, which brings its own loop, chance and connections.
 
 Large answers are received in place (`asyncio.BufferedProtocol`). Everything happens on the loop that runs the calls;
-`close` leaves neither a task nor a socket behind. TLS and SASL are not spoken yet.
+`close` leaves neither a task nor a socket behind.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
+import secrets
+import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from penstock.base.errors import KafkaError
 from penstock.base.ids import TopicPartition
@@ -20,8 +22,9 @@ from penstock.base.limits import REQUEST_BYTES_MAX
 from penstock.base.ports import Buffer
 from penstock.protocol.message import Message
 from penstock.records.record import Header
-from penstock.wire import consumer, fetch, group, produce
+from penstock.wire import consumer, fetch, group, produce, tls
 from penstock.wire.addresses import parse
+from penstock.wire.authentication import Login
 from penstock.wire.cluster import Broker, Cluster
 from penstock.wire.connection import Connection
 from penstock.wire.conversation import (
@@ -40,6 +43,7 @@ from penstock.wire.conversation import (
 from penstock.wire.errors import Disconnected, TimedOut
 from penstock.wire.partitioners import Partitioner
 from penstock.wire.positions import Fetched
+from penstock.wire.security import PLAINTEXT, Security
 from penstock.wire.transactions import Committed, GroupMember, State
 
 T = TypeVar("T")
@@ -64,23 +68,23 @@ class _Link(asyncio.BufferedProtocol):
         self.gone: asyncio.Future[None] = self._loop.create_future()
         """done once the socket is closed."""
 
-    async def open(self) -> None:
-        place = f"{self.broker.host}:{self.broker.port}"
+    async def open(self, context: ssl.SSLContext | None) -> None:
+        host, port = self.broker.host, self.broker.port
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_MS / 1000):
-                await self._loop.create_connection(lambda: self, self.broker.host, self.broker.port)
+                await self._loop.create_connection(lambda: self, host, port, ssl=context)
         except (OSError, TimeoutError) as error:
-            self.fail(Disconnected(f"{place}: {error or 'no connection in time'}"))
+            self.fail(tls.failure(f"{host}:{port}", error))
             if not self.gone.done():
                 self.gone.set_result(None)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transport of TLS is one without being a subclass.
+        self._transport = opened = cast(asyncio.Transport, transport)
         if self.closed:
-            transport.abort()
+            opened.abort()
             return
-        transport.write(self.connection.start(self._client.now_ms(), CONNECT_TIMEOUT_MS))
+        opened.write(self.connection.start(self._client.now_ms(), CONNECT_TIMEOUT_MS))
         self._watch()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -92,10 +96,7 @@ class _Link(asyncio.BufferedProtocol):
         except KafkaError as error:
             self.fail(error)
             return
-        assert self._transport is not None
-        for data in self.connection.outbox:
-            self._transport.write(data)
-        self.connection.outbox.clear()
+        self._write_outbox()
         if self.waiting and self.connection.ready:
             self._client.cluster.reached(self._node)
             waiting, self.waiting = self.waiting, []
@@ -103,17 +104,23 @@ class _Link(asyncio.BufferedProtocol):
                 self.send(ask, ticket)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        reason = exc or "the broker closed the connection"
-        self.fail(Disconnected(f"{self.broker.host}:{self.broker.port}: {reason}"))
+        place = f"{self.broker.host}:{self.broker.port}"
+        if isinstance(exc, ssl.SSLError):
+            self.fail(tls.failure(place, exc))
+        else:
+            self.fail(Disconnected(f"{place}: {exc or 'the broker closed the connection'}"))
         self._transport = None
         if not self.gone.done():
             self.gone.set_result(None)
 
     def submit(self, ask: Ask, ticket: Ticket) -> None:
-        if self.connection.ready:
+        if self.connection.admits(self._client.now_ms()):
             self.send(ask, ticket)
         else:
             self.waiting.append((ask, ticket))
+            if self.connection.outbox:
+                self._write_outbox()
+                self._watch()
 
     def send(self, ask: Ask, ticket: Ticket) -> None:
         assert self._transport is not None
@@ -133,6 +140,13 @@ class _Link(asyncio.BufferedProtocol):
         self._watch()
         if not ask.answered:
             ticket.succeed()
+
+    def _write_outbox(self) -> None:
+        """What the connection itself has to say."""
+        assert self._transport is not None
+        for data in self.connection.outbox:
+            self._transport.write(data)
+        self.connection.outbox.clear()
 
     def fail(self, error: KafkaError) -> None:
         """Of no more use: everything that waits fails, the socket is closed."""
@@ -171,7 +185,8 @@ class _Link(asyncio.BufferedProtocol):
 
 
 class Client:
-    """A client of one cluster. `bootstrap`: "host:port,host:port". `chance(bound)` and `wall_ms()` may be given."""
+    """A client of one cluster. `bootstrap`: "host:port,host:port". `security` holds for every broker of it.
+    `chance(bound)` and `wall_ms()` may be given."""
 
     def __init__(
         self,
@@ -179,6 +194,7 @@ class Client:
         *,
         client_id: str = "penstock",
         response_bytes_max: int = REQUEST_BYTES_MAX,
+        security: Security = PLAINTEXT,
         chance: Callable[[int], int] | None = None,
         wall_ms: Callable[[], int] | None = None,
     ) -> None:
@@ -186,6 +202,9 @@ class Client:
         self._client_id = client_id
         self._response_bytes_max = response_bytes_max
         self._chance = chance or random.Random().randrange
+        self._tls = None if security.tls is None else tls.context(security.tls)
+        below = chance or secrets.randbelow
+        self._login = None if security.credentials is None else Login(security.credentials, below)
         self.wall_ms = wall_ms or (lambda: time.time_ns() // 1_000_000)
         self._links: dict[tuple[int, str], _Link] = {}
         self._opening: set[asyncio.Task[None]] = set()
@@ -316,9 +335,14 @@ class Client:
         if link is not None and link.broker[:3] != broker[:3]:
             link.fail(Disconnected(f"node {node} has moved to {broker.host}:{broker.port}"))
         if link is None or link.closed:
-            connection = Connection(self._client_id, response_bytes_max=self._response_bytes_max)
+            connection = Connection(
+                self._client_id,
+                response_bytes_max=self._response_bytes_max,
+                login=self._login,
+                place=f"{broker.host}:{broker.port}",
+            )
             link = self._links[node, channel] = _Link(self, node, broker, connection)
-            task = asyncio.get_running_loop().create_task(link.open())
+            task = asyncio.get_running_loop().create_task(link.open(self._tls))
             self._opening.add(task)
             task.add_done_callback(self._opening.discard)
         return link

@@ -1,16 +1,14 @@
 """The blocking shell: sockets and one selector, no threads. For Spark tasks, command lines and tests.
 
-A client belongs to one thread. It reads from its connections only while one of its calls runs. TLS and SASL are not
-spoken yet.
+A client belongs to one thread. It reads from its connections only while one of its calls runs.
 """
 
 from __future__ import annotations
 
 import random
+import secrets
 import selectors
-import socket
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
@@ -21,8 +19,10 @@ from penstock.base.limits import REQUEST_BYTES_MAX
 from penstock.base.ports import Buffer
 from penstock.protocol.message import Message
 from penstock.records.record import Header
-from penstock.wire import consumer, fetch, group, produce
+from penstock.wire import consumer, fetch, group, produce, tls
 from penstock.wire.addresses import parse
+from penstock.wire.authentication import Login
+from penstock.wire.blocking_link import Link, TlsLink
 from penstock.wire.cluster import Broker, Cluster
 from penstock.wire.connection import Connection
 from penstock.wire.conversation import (
@@ -41,96 +41,15 @@ from penstock.wire.conversation import (
 from penstock.wire.errors import Disconnected, TimedOut
 from penstock.wire.partitioners import Partitioner
 from penstock.wire.positions import Fetched
+from penstock.wire.security import PLAINTEXT, Security
 from penstock.wire.transactions import Committed, GroupMember, State
 
 T = TypeVar("T")
 Listener = Callable[[Any], None]
 
-CONNECT_TIMEOUT_MS = 10_000
-
-
-class _Link:
-    """One socket with what is to be written to it and what waits for it to be ready."""
-
-    def __init__(self, broker: Broker, connection: Connection, now_ms: int) -> None:
-        self.broker = broker
-        self.connection = connection
-        self.outgoing: deque[memoryview] = deque([memoryview(connection.start(now_ms, CONNECT_TIMEOUT_MS))])
-        self.waiting: list[tuple[Ask, Ticket]] = []
-        self.interest = selectors.EVENT_READ | selectors.EVENT_WRITE
-        self.connected = False
-        self._addresses = self._resolve(broker)
-        """those that the host's name stands for and were not tried: `localhost` is two, and a broker may be at one."""
-        self.socket = self._open()
-
-    @staticmethod
-    def _resolve(broker: Broker) -> deque[tuple[int, Any]]:
-        try:
-            found = socket.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise Disconnected(f"{broker.host}:{broker.port}: {error}") from error
-        return deque((family, address) for family, _, _, _, address in found)
-
-    def _open(self) -> socket.socket:
-        family, address = self._addresses.popleft()
-        opened = socket.socket(family, socket.SOCK_STREAM)
-        opened.setblocking(False)
-        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        opened.connect_ex(address)  # what it comes to is told by the first write
-        return opened
-
-    def try_next_address(self) -> bool:
-        """After a connection could not be made; False where there is no other place to try."""
-        if self.connected or not self._addresses:
-            return False
-        self.socket.close()
-        self.socket = self._open()
-        return True
-
-    def send(self, ask: Ask, ticket: Ticket, now_ms: int) -> None:
-        try:
-            data = self.connection.send(
-                ask.message,
-                ticket,
-                now_ms=now_ms,
-                timeout_ms=ask.timeout_ms,
-                max_version=ask.max_version,
-                answered=ask.answered,
-            )
-        except KafkaError as error:
-            ticket.fail(error)
-            return
-        self.outgoing.append(memoryview(data))
-        if not ask.answered:
-            ticket.succeed()
-
-    def write(self) -> None:
-        while self.outgoing:
-            sent = self.socket.send(self.outgoing[0])
-            self.connected = True
-            if sent < len(self.outgoing[0]):
-                self.outgoing[0] = self.outgoing[0][sent:]
-                return
-            self.outgoing.popleft()
-
-    def read(self) -> None:
-        count = self.socket.recv_into(self.connection.buffer())
-        if not count:
-            raise ConnectionResetError("the broker closed the connection")
-        self.connection.filled(count)
-        self.outgoing.extend(memoryview(data) for data in self.connection.outbox)
-        self.connection.outbox.clear()
-
-    def lost(self, error: KafkaError) -> None:
-        self.socket.close()
-        self.connection.lost(error)
-        for _, ticket in self.waiting:
-            ticket.fail(error)
-        self.waiting.clear()
-
 
 class Client:
-    """A client of one cluster. `bootstrap`: "host:port,host:port"."""
+    """A client of one cluster. `bootstrap`: "host:port,host:port". `security` holds for every broker of it."""
 
     def __init__(
         self,
@@ -138,11 +57,14 @@ class Client:
         *,
         client_id: str = "penstock",
         response_bytes_max: int = REQUEST_BYTES_MAX,
+        security: Security = PLAINTEXT,
     ) -> None:
         self.cluster = Cluster(parse(bootstrap))
         self._client_id = client_id
         self._response_bytes_max = response_bytes_max
-        self._links: dict[tuple[int, str], _Link] = {}
+        self._tls = None if security.tls is None else tls.context(security.tls)
+        self._login = None if security.credentials is None else Login(security.credentials, secrets.randbelow)
+        self._links: dict[tuple[int, str], Link] = {}
         self._selector = selectors.DefaultSelector()
         self._chance = random.Random()
         self._closed = False
@@ -219,10 +141,12 @@ class Client:
         except KafkaError as error:
             ticket.fail(error)
             return ticket
-        if link.connection.ready:
-            link.send(ask, ticket, _now_ms())
+        now_ms = _now_ms()
+        if link.connection.admits(now_ms):
+            link.send(ask, ticket, now_ms)
         else:
             link.waiting.append((ask, ticket))
+            link.take_outbox()
         return ticket
 
     def _choose(self, ask: Ask) -> int:
@@ -235,7 +159,7 @@ class Client:
         }
         return self.cluster.any_node(load)
 
-    def _link(self, node: int, channel: str) -> _Link:
+    def _link(self, node: int, channel: str) -> Link:
         broker = self.cluster.address(node)
         if broker is None:
             raise Disconnected(f"the address of node {node} is unknown")
@@ -245,14 +169,24 @@ class Client:
             link = None
         if link is None:
             try:
-                connection = Connection(self._client_id, response_bytes_max=self._response_bytes_max)
-                link = _Link(broker, connection, _now_ms())
+                link = self._open(broker)
             except KafkaError:
                 self.cluster.unreachable(node, _now_ms())
                 raise
             self._links[node, channel] = link
             self._selector.register(link.socket, link.interest, (node, channel))
         return link
+
+    def _open(self, broker: Broker) -> Link:
+        connection = Connection(
+            self._client_id,
+            response_bytes_max=self._response_bytes_max,
+            login=self._login,
+            place=f"{broker.host}:{broker.port}",
+        )
+        if self._tls is None:
+            return Link(broker, connection, _now_ms())
+        return TlsLink(broker, connection, _now_ms(), self._tls)
 
     def _pump(self, timeout_ms: int | None) -> None:
         """Write what can be written, read what is there; wait at most that long for something to do."""
@@ -263,7 +197,7 @@ class Client:
             timeout_ms = left_ms if timeout_ms is None else min(timeout_ms, left_ms)
         assert timeout_ms is not None, "waiting for ever: no request is in flight"
         for key, link in self._links.items():
-            interest = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.outgoing else 0)
+            interest = link.wanted()
             if interest != link.interest:
                 link.interest = interest
                 self._selector.modify(link.socket, interest, key)
@@ -286,7 +220,7 @@ class Client:
             if self._redirect(key, link):
                 return
             self.cluster.unreachable(key[0], _now_ms())
-            self._drop(key, Disconnected(f"{link.broker.host}:{link.broker.port}: {error}"))
+            self._drop(key, link.failure(error))
             return
         except KafkaError as error:
             self._drop(key, error)
@@ -297,7 +231,7 @@ class Client:
             for ask, ticket in waiting:
                 link.send(ask, ticket, _now_ms())
 
-    def _redirect(self, key: tuple[int, str], link: _Link) -> bool:
+    def _redirect(self, key: tuple[int, str], link: Link) -> bool:
         """Go on with the next address of the same broker, where there is one."""
         self._selector.unregister(link.socket)
         moved = link.try_next_address()

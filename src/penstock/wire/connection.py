@@ -1,8 +1,9 @@
 """One connection to one broker: requests out, answers in, in order.
 
 A connection first asks which versions the broker speaks (ApiVersions at our newest version; a broker that does not know
-that one answers error 35 in version 0, and is asked again in a version it listed). After that every request is sent in
-the newest version that both know. The caller writes the bytes that come out and hands in the bytes that arrive.
+that one answers error 35 in version 0, and is asked again in a version it listed), then it authenticates where it was
+given a login. After that every request is sent in the newest version that both know. The caller writes the bytes that
+come out and hands in the bytes that arrive.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from penstock.protocol.frames import RequestHeader, decode_response_header, requ
 from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
 from penstock.protocol.generated.api_versions_response import ApiVersionsResponse
 from penstock.protocol.message import Message
+from penstock.wire.authentication import Authentication, Login
 from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Ticket
 from penstock.wire.errors import UnsupportedVersion, Violation, check
 from penstock.wire.inbox import Inbox
@@ -44,26 +46,50 @@ class InFlight:
 
 class Connection:
     def __init__(
-        self, client_id: str, *, response_bytes_max: int = REQUEST_BYTES_MAX, software_version: str = "0"
+        self,
+        client_id: str,
+        *,
+        response_bytes_max: int = REQUEST_BYTES_MAX,
+        software_version: str = "0",
+        login: Login | None = None,
+        place: str = "the broker",
     ) -> None:
         self._client_id = client_id
         self._software_version = software_version
+        self._login = login
+        self._place = place
         self._inbox = Inbox(response_bytes_max)
         self._correlation_id = 0
         self._in_flight: deque[InFlight] = deque()
         """Invariant: in the order of sending, which is the order of the answers."""
         self._handshake: Ticket | None = None
+        """of the connection's own request, while one is in flight. Invariant: not `ready` then."""
+        self._authentication: Authentication | None = None
+        self._began_ms = 0
+        """when the connection, or the last renewal of its session, began."""
+        self._renew_ms: int | None = None
+        """when to authenticate again; None where the broker does not ask for that."""
         self.versions: dict[int, VersionRange] = {}
         """what the broker speaks, by API key; empty until `ready`."""
         self.features: dict[str, int] = {}
         """finalized features of the cluster, such as transaction.version."""
         self.ready = False
         self.outbox: list[Buffer] = []
-        """bytes that `receive` or `filled` want written: the second ApiVersions request of the handshake."""
+        """bytes that `receive`, `filled` or `admits` want written: requests of the connection's own."""
 
     def start(self, now_ms: int, timeout_ms: int = REQUEST_TIMEOUT_MS) -> bytes:
-        """The first bytes to write. The connection is ready once the answer has been received."""
+        """The first bytes to write. The connection is ready once the answers have been received."""
+        self._began_ms = now_ms
         return self._ask_versions(ApiVersionsRequest.MAX_VERSION, now_ms + timeout_ms)
+
+    def admits(self, now_ms: int) -> bool:
+        """Whether `send` may be called now. Where the session is about to end this begins the next one: what is in
+        flight is answered before it, what comes has to wait until the connection is ready again."""
+        if self._renew_ms is not None and self.ready and now_ms >= self._renew_ms:
+            self.ready = False
+            self._began_ms = now_ms
+            self._authenticate(now_ms + REQUEST_TIMEOUT_MS)
+        return self.ready
 
     def send(
         self,
@@ -139,7 +165,7 @@ class Connection:
                 raise Violation(f"answer {correlation_id} came while answer {request.correlation_id} was expected")
             body = memoryview(frame)[at:]
             if request.ticket is self._handshake:
-                return self._learn_versions(body, self._in_flight.popleft())
+                return self._open(body, self._in_flight.popleft())
             answer = registry.response_class(request.api_key).decode(body, request.version)
         except DecodeError as error:
             raise Violation(f"undecodable answer to API {request.api_key} v{request.version}: {error}") from error
@@ -147,23 +173,58 @@ class Connection:
         request.ticket.succeed(answer)
         return request.ticket
 
+    def _open(self, body: memoryview, request: InFlight) -> Ticket | None:
+        """The connection's own request was answered; its ticket, where that was the last it had to ask."""
+        if self._authentication is not None:
+            answer = registry.response_class(request.api_key).decode(body, request.version)
+            message = self._authentication.next(answer)
+            if message is not None:
+                self._ask(message, request.deadline_ms)
+                return None
+            self._authenticated(self._authentication.lifetime_ms)
+        elif not self._learn_versions(body, request):
+            return None
+        elif self._login is not None:
+            self._authenticate(request.deadline_ms)
+            return None
+        self._handshake = None
+        self.ready = True
+        request.ticket.succeed()
+        return request.ticket
+
     def _ask_versions(self, version: int, deadline_ms: int) -> bytes:
         self._handshake = Ticket()
         message = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=self._software_version)
         return self._encode(message, version, self._handshake, deadline_ms, answered=True)
 
-    def _learn_versions(self, body: memoryview, request: InFlight) -> Ticket | None:
+    def _learn_versions(self, body: memoryview, request: InFlight) -> bool:
+        """False where we have to ask again, in an older version."""
         refused = int.from_bytes(body[:2], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
         answer = ApiVersionsResponse.decode(body, 0 if refused else request.version)
         if refused and request.version > 0:
             self.outbox.append(self._ask_versions(_listed_version(answer), request.deadline_ms))
-            return None
+            return False
         check(answer.error_code, None, "ApiVersions")
         self.versions = {api.api_key: VersionRange(api.min_version, api.max_version) for api in answer.api_keys}
         self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features}
-        self.ready = True
-        request.ticket.succeed(answer)
-        return request.ticket
+        return True
+
+    def _authenticate(self, deadline_ms: int) -> None:
+        assert self._login is not None
+        self._authentication = Authentication(self._login, self._place)
+        self._ask(self._authentication.first(), deadline_ms)
+
+    def _authenticated(self, lifetime_ms: int) -> None:
+        """Counted from the beginning: the broker counts from a later moment."""
+        assert self._login is not None
+        after_ms = self._login.renew_after_ms(lifetime_ms) if lifetime_ms > 0 else None
+        self._renew_ms = None if after_ms is None else self._began_ms + after_ms
+        self._authentication = None
+
+    def _ask(self, message: Message, deadline_ms: int) -> None:
+        self._handshake = Ticket()
+        version = self.pick_version(message)
+        self.outbox.append(self._encode(message, version, self._handshake, deadline_ms, answered=True))
 
 
 def _listed_version(answer: ApiVersionsResponse) -> int:

@@ -33,6 +33,26 @@ class Violation(KafkaError):
         super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 
+class AuthenticationFailed(KafkaError):
+    """The broker does not believe us, or we do not believe the broker. Asking again would not change that."""
+
+    def __init__(
+        self, place: str, mechanism: str, cause: str, code: ErrorCode = ErrorCode.SASL_AUTHENTICATION_FAILED
+    ) -> None:
+        super().__init__(code, f"{place}: authentication by {mechanism} failed: {cause}")
+        self.place = place
+        self.mechanism = mechanism
+        """of SASL, or TLS."""
+        self.cause = cause
+
+
+class InvalidSecurity(KafkaError):
+    """Security settings that cannot be followed; the text names them, and never holds a secret."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.INVALID_CONFIG, message)
+
+
 def error_code(number: int) -> ErrorCode:
     """A code from the wire; one that we do not know yet counts as UNKNOWN_SERVER_ERROR."""
     try:

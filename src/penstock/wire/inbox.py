@@ -13,6 +13,8 @@ from penstock.base.ports import Buffer
 from penstock.wire.errors import Violation
 
 LENGTH_BYTES = 4
+TLS_ALERT = b"\x15\x03"
+"""how a listener that speaks TLS begins its answer to somebody who does not."""
 
 
 class Inbox:
@@ -60,7 +62,10 @@ class Inbox:
         while end - at >= LENGTH_BYTES:
             length = int.from_bytes(self._small[at : at + LENGTH_BYTES], "big", signed=True)
             if not LENGTH_BYTES <= length <= self._frame_bytes_max:
-                raise Violation(f"an answer of {length} bytes; {LENGTH_BYTES} to {self._frame_bytes_max} are accepted")
+                hint = "; this is TLS: set security.protocol" if self._small.startswith(TLS_ALERT, at) else ""
+                raise Violation(
+                    f"an answer of {length} bytes; {LENGTH_BYTES} to {self._frame_bytes_max} are accepted{hint}"
+                )
             start, stop = at + LENGTH_BYTES, at + LENGTH_BYTES + length
             if stop > end:
                 self._enlarge(start, end, length)

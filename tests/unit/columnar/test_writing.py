@@ -142,9 +142,9 @@ def test_rows_without_a_topic_are_refused(kafka_bootstrap_servers: str) -> None:
         writer.write(pa.table({"topic": ["t", None], "value": [b"a", b"b"]}))
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
-def test_security_that_is_not_spoken_is_refused_before_anything_is_sent(protocol: str) -> None:
-    with pytest.raises(KafkaError, match=rf"kafka\.security\.protocol={protocol}: this client does not speak"):
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_security_that_cannot_be_followed_is_refused_before_anything_is_sent(protocol: str) -> None:
+    with pytest.raises(KafkaError, match=r"kafka\.sasl\.mechanism is needed"):
         TopicWriter("nowhere.invalid:1", {"kafka.security.protocol": protocol})
 
 

@@ -11,6 +11,8 @@ from penstock.pipeline.source.bounds import AtEdge, AtOffsets, AtTime, AtTimes
 from penstock.pipeline.source.options import Limits, OptionError, ReadOptions, Split, parse
 from penstock.pipeline.source.subscription import Assigned, Pattern, Topics
 from penstock.wire.offsets import EARLIEST, LATEST
+from penstock.wire.sasl import Credentials
+from penstock.wire.security import Pem
 
 
 def read(*, streaming: bool = False, **options: str) -> ReadOptions:
@@ -62,7 +64,9 @@ def test_offsets_are_given_by_partition_with_minus_two_as_the_first() -> None:
         ({"startingofsets": "earliest"}, "did you mean 'startingOffsets'?"),
         ({"kafka.isolation.levle": "read_committed"}, "did you mean 'kafka.isolation.level'?"),
         ({"kafka.auto.offset.reset": "earliest"}, "startingOffsets says where to begin"),
-        ({"kafka.security.protocol": "SASL_SSL"}, "does not speak TLS and SASL yet"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "kafka.sasl.mechanism is needed: one of PLAIN"),
+        ({"kafka.security.protocol": "SSL", "kafka.ssl.truststore.type": "JKS"}, "only PEM is read: `keytool"),
+        ({"kafka.sasl.jaas.confg": "x"}, "did you mean 'kafka.sasl.jaas.config'?"),
         ({"path": "orders"}, 'topics are named by .option("subscribe", ...)'),
         ({"colour": "red"}, "unknown option 'colour'"),
     ],
@@ -114,3 +118,19 @@ def test_settings_of_kafka_lose_their_prefix_and_options_of_others_are_left_to_t
     }
     parsed = parse(options, streaming=False, others=["valueFormat"])
     assert (parsed.client, parsed.split) == ({"client.id": "me"}, Split(least_tasks=4))
+
+
+def test_security_is_parsed_and_no_secret_is_shown() -> None:
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule required username=alice password='hush-hush';"
+    options = {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "PLAIN",
+        "kafka.sasl.jaas.config": login,
+        "kafka.ssl.ca.location": "/ca.pem",
+        "kafka.ssl.key.password": "hush-hush",
+    }
+    parsed = read(**options)
+    assert parsed.security.credentials == Credentials("PLAIN", "alice", "hush-hush")
+    assert parsed.security.tls is not None and parsed.security.tls.trusted == Pem("ssl.ca.location", "/ca.pem")
+    assert parsed.client == {}
+    assert "hush-hush" not in repr(parsed)

@@ -18,7 +18,7 @@ def test_the_help_knows_the_formats_there_are():
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["serve", "orders", "-X", "sasl.username=me"], 2, "without TLS and SASL"),
+        (["serve", "orders", "-X", "linger.ms=5"], 2, "-X linger.ms: tables know security.protocol, sasl.* and ssl.*"),
         (["serve", "orders", "orders"], 2, "named twice"),
         (["serve", "orders", "-b", "localhost:1"], 1, "nothing listens on localhost:1"),
         (["get", "orders", "key", "-b", "localhost:1"], 1, "nothing listens on localhost:1"),

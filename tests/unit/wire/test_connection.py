@@ -158,3 +158,10 @@ def test_a_request_without_an_answer_leaves_nothing_in_flight() -> None:
     connection = ready_connection()
     connection.send(HeartbeatRequest(), Ticket(), now_ms=0, answered=False)
     assert connection.in_flight == 0
+
+
+def test_an_alert_of_tls_is_told_from_an_answer() -> None:
+    connection = Connection("test")
+    connection.start(0)
+    with pytest.raises(Violation, match=r"this is TLS: set security\.protocol"):
+        connection.receive(b"\x15\x03\x03\x00\x02\x02\x46")

@@ -40,7 +40,7 @@ Walk = Callable[[Batches], Iterator[pa.RecordBatch]]
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
     bootstrap: str
-    kafka: Mapping[str, str] = field(default_factory=dict)
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The client's own settings by their names in Kafka."""
     starting: Mapping[str, str] = field(default_factory=dict)
     """The source's options that say where streams begin: startingOffsets, startingTimestamp ...; else at the earliest.

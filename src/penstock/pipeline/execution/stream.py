@@ -40,7 +40,7 @@ SETTINGS: Final = {
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
     bootstrap: str
-    kafka: Mapping[str, str] = field(default_factory=dict)
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The client's own settings by their names in Kafka: security.protocol, sasl.mechanism ..."""
     source: Mapping[str, str] = field(default_factory=dict)
     """More options of the source."""

@@ -24,7 +24,7 @@ PREFIX = "__connect.errors."
 class DeadLetters:
     bootstrap: str
     topic: str
-    client: Mapping[str, str] = field(default_factory=dict)
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def open(self) -> Writing:
         return Writing(self)

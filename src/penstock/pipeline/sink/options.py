@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.pipeline.sink.errors import SinkOptionError
+from penstock.wire import security
+from penstock.wire.errors import InvalidSecurity
+from penstock.wire.security import PLAINTEXT, Security
 
 KAFKA = "kafka."
 BOOTSTRAP = "kafka.bootstrap.servers"
@@ -62,7 +65,8 @@ class SinkOptions:
     fail_on_replay_mismatch: bool
     acks: str
     client: dict[str, str] = field(default_factory=dict)
-    """Kafka's own producer settings, without the `kafka.` in front."""
+    """Kafka's own producer settings, without the `kafka.` in front, and without those about security."""
+    security: Security = PLAINTEXT
 
 
 def parse(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
@@ -87,7 +91,8 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         fail_on_lost_markers=_flag(given, "failOnLostMarkers", True),
         fail_on_replay_mismatch=_flag(given, "failOnReplayMismatch", True),
         acks="all" if acks in ALL_ACKS else acks,
-        client=client,
+        client=security.without(client),
+        security=_security(client),
     )
 
 
@@ -114,6 +119,13 @@ def _client(given: Mapping[str, str]) -> dict[str, str]:
     _choice("compression", client.setdefault("compression.type", "none"), CODECS)
     client.setdefault("transaction.timeout.ms", str(TRANSACTION_TIMEOUT_MS))
     return client
+
+
+def _security(client: Mapping[str, str]) -> Security:
+    try:
+        return security.parse(client, KAFKA)
+    except InvalidSecurity as error:
+        raise SinkOptionError(str(error)) from None
 
 
 def _bootstrap(given: Mapping[str, str]) -> str:

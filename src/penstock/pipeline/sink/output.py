@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def open_client(options: SinkOptions) -> blocking.Client:
-    return blocking.Client(options.bootstrap, client_id=options.client.get("client.id", "penstock"))
+    name = options.client.get("client.id", "penstock")
+    return blocking.Client(options.bootstrap, client_id=name, security=options.security)
 
 
 def open_writer(client: blocking.Client, options: SinkOptions, transactional_id: str | None = None) -> TopicWriter:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from penstock.wire.security import NAMES
+
 CONSUMER_CONFIGS = frozenset(
     {
         "allow.auto.create.topics",
@@ -40,39 +42,13 @@ CONSUMER_CONFIGS = frozenset(
         "request.timeout.ms",
         "retry.backoff.max.ms",
         "retry.backoff.ms",
-        "sasl.client.callback.handler.class",
-        "sasl.jaas.config",
-        "sasl.kerberos.service.name",
-        "sasl.login.callback.handler.class",
-        "sasl.login.class",
-        "sasl.mechanism",
-        "sasl.oauthbearer.token.endpoint.url",
-        "security.protocol",
         "security.providers",
         "send.buffer.bytes",
         "session.timeout.ms",
         "socket.connection.setup.timeout.max.ms",
         "socket.connection.setup.timeout.ms",
-        "ssl.ca.location",
-        "ssl.cipher.suites",
-        "ssl.enabled.protocols",
-        "ssl.endpoint.identification.algorithm",
-        "ssl.engine.factory.class",
-        "ssl.key.password",
-        "ssl.keymanager.algorithm",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.key",
-        "ssl.keystore.location",
-        "ssl.keystore.password",
-        "ssl.keystore.type",
-        "ssl.protocol",
-        "ssl.provider",
-        "ssl.trustmanager.algorithm",
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.password",
-        "ssl.truststore.type",
         "value.deserializer",
+        *NAMES,
     }
 )
 

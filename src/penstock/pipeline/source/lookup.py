@@ -147,7 +147,9 @@ class Lookup:
     def _connected(self) -> Client:
         if self._client is None:
             self._client = Client(
-                self._options.bootstrap, client_id=self._options.client.get("client.id", "penstock-spark-driver")
+                self._options.bootstrap,
+                client_id=self._options.client.get("client.id", "penstock-spark-driver"),
+                security=self._options.security,
             )
         return self._client
 

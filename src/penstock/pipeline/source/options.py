@@ -15,7 +15,10 @@ from penstock.pipeline.source import bounds, subscription
 from penstock.pipeline.source.bounds import AtEdge, Bound
 from penstock.pipeline.source.consumer_configs import CONSUMER_CONFIGS, SET_BY_THE_SOURCE
 from penstock.pipeline.source.subscription import Subscription
+from penstock.wire import security
+from penstock.wire.errors import InvalidSecurity
 from penstock.wire.offsets import EARLIEST, LATEST
+from penstock.wire.security import PLAINTEXT, Security
 
 BOOTSTRAP = "kafka.bootstrap.servers"
 KAFKA = "kafka."
@@ -104,7 +107,8 @@ class ReadOptions:
     task_timeout_ms: int
     """how long a task waits for a record that does not come."""
     client: dict[str, str] = field(default_factory=dict)
-    """Kafka's own consumer settings, without the `kafka.` in front."""
+    """Kafka's own consumer settings, without the `kafka.` in front, and without those about security."""
+    security: Security = PLAINTEXT
 
 
 def parse(options: Mapping[str, str], *, streaming: bool | None, others: Iterable[str] = ()) -> ReadOptions:
@@ -113,7 +117,7 @@ def parse(options: Mapping[str, str], *, streaming: bool | None, others: Iterabl
     given = {name.lower(): str(value) for name, value in options.items()}
     check_names(given, [*READ_NAMES, *others])
     _check_place(given, streaming)
-    client = _client(given)
+    client = {name.removeprefix(KAFKA): value for name, value in given.items() if name.startswith(KAFKA)}
     try:
         return ReadOptions(
             bootstrap=_bootstrap(given),
@@ -133,9 +137,10 @@ def parse(options: Mapping[str, str], *, streaming: bool | None, others: Iterabl
             push_filters=_flag(given, "pushFilters", False),
             batch_rows=min(_count(given, "batchRows") or BATCH_ROWS, BATCH_ROWS_MAX),
             task_timeout_ms=_count(given, "kafkaConsumer.pollTimeoutMs") or TASK_TIMEOUT_MS,
-            client=client,
+            client=security.without(client),
+            security=security.parse(client, KAFKA),
         )
-    except (bounds.BoundError, subscription.SubscriptionError) as error:
+    except (bounds.BoundError, subscription.SubscriptionError, InvalidSecurity) as error:
         raise OptionError(str(error)) from None
 
 
@@ -173,17 +178,6 @@ def _check_place(given: Mapping[str, str], streaming: bool | None) -> None:
         if name.lower() in given:
             where = "a batch read has an end; a stream has none" if streaming else "a batch read has no triggers"
             raise OptionError(f"{name} does not apply here: {where}")
-
-
-def _client(given: Mapping[str, str]) -> dict[str, str]:
-    client = {name.removeprefix(KAFKA): value for name, value in given.items() if name.startswith(KAFKA)}
-    protocol = client.get("security.protocol", "PLAINTEXT").upper()
-    if protocol != "PLAINTEXT":
-        raise OptionError(
-            f"kafka.security.protocol is {protocol}: this reader does not speak TLS and SASL yet; "
-            "use a PLAINTEXT listener of the cluster"
-        )
-    return client
 
 
 def _bootstrap(given: Mapping[str, str]) -> str:

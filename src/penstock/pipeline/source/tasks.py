@@ -19,6 +19,7 @@ from penstock.pipeline.source.planning import Range
 from penstock.pipeline.source.schema import RECORD
 from penstock.wire.blocking import Client
 from penstock.wire.offsets import EARLIEST, list_offsets
+from penstock.wire.security import Security
 
 if TYPE_CHECKING:
     from penstock.pipeline.formats import Formats
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 LOST_CODES = (ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 FIRST_TIMEOUT_MS = 2_000
 
-_clients: dict[tuple[str, str], Client] = {}
+_clients: dict[tuple[str, str, Security], Client] = {}
 """Connections of this worker process, which Spark uses for one task after another. Invariant: none is in use."""
 
 
@@ -77,8 +78,8 @@ class Reading:
 def _records(task: RangeTask, options: ReadOptions, wanted: frozenset[str]) -> Iterator[pa.RecordBatch]:
     from penstock.columnar.ranges import read_range  # noqa: PLC0415 Spark plans in processes that never read: no numba
 
-    key = (options.bootstrap, options.client.get("client.id", "penstock-spark"))
-    client = _clients.pop(key, None) or Client(options.bootstrap, client_id=key[1])
+    key = (options.bootstrap, options.client.get("client.id", "penstock-spark"), options.security)
+    client = _clients.pop(key, None) or Client(options.bootstrap, client_id=key[1], security=options.security)
     try:
         yield from read_range(
             options.bootstrap,
