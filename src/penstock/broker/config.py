@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from penstock.base.configs.broker import BROKER_CONFIGS, without_listener
+from penstock.base.configs.define import ConfigDef
+from penstock.base.configs.own import OWN_CONFIGS
 from penstock.base.configs.values import Value, parse, split_list
 
 ADMIN_LISTENER = "penstock.admin.listener"
@@ -33,12 +35,10 @@ class BrokerConfig:
     def __init__(self, values: Mapping[str, str]) -> None:
         self.values = dict(values)
         """what was set, as text"""
-        self.unknown = sorted(
-            name for name in values if name != ADMIN_LISTENER and without_listener(name) not in BROKER_CONFIGS
-        )
+        self.unknown = sorted(name for name in values if _entry(name) is None)
         self._typed: dict[str, Value] = {}
         for name, text in values.items():
-            entry = BROKER_CONFIGS.get(without_listener(name))
+            entry = _entry(name)
             if entry is not None:
                 try:
                     self._typed[name] = parse(entry, text)
@@ -49,13 +49,15 @@ class BrokerConfig:
         self.listeners = self._listeners("listeners")
         self.controller_listener_names = self._list("controller.listener.names")
         self.client_listeners = [one for one in self.listeners if one.name not in self.controller_listener_names]
+        self.controller_listeners = [one for one in self.listeners if one.name in self.controller_listener_names]
         self._check_security()
         self.auto_create_topics = self.flag("auto.create.topics.enable")
 
     def value(self, name: str) -> Value:
         if name in self._typed:
             return self._typed[name]
-        entry = BROKER_CONFIGS[name]
+        entry = _entry(name)
+        assert entry is not None, name
         return parse(entry, entry.default)
 
     def number(self, name: str) -> int:
@@ -67,6 +69,9 @@ class BrokerConfig:
         value = self.value(name)
         assert isinstance(value, bool), name
         return value
+
+    def texts(self, name: str) -> list[str]:
+        return self._list(name)
 
     def text(self, name: str) -> str:
         value = self.value(name)
@@ -94,9 +99,16 @@ class BrokerConfig:
 
     def advertised(self, bound: Mapping[str, int]) -> list[Listener]:
         """What clients are told, given the port each listener got."""
+        return self._advertised(self.client_listeners, bound)
+
+    def advertised_controllers(self, bound: Mapping[str, int]) -> list[Listener]:
+        """What the other nodes of the quorum are told."""
+        return self._advertised(self.controller_listeners, bound)
+
+    def _advertised(self, listeners: list[Listener], bound: Mapping[str, int]) -> list[Listener]:
         told = {one.name: one for one in self._listeners("advertised.listeners")}
         out = []
-        for one in self.client_listeners:
+        for one in listeners:
             told_one = told.get(one.name, one)
             host = "localhost" if told_one.host in _ANY_HOST else told_one.host
             out.append(Listener(one.name, host, told_one.port or bound[one.name]))
@@ -140,6 +152,10 @@ class BrokerConfig:
             protocol = protocols.get(one.name, _PLAINTEXT if one.name in self.controller_listener_names else one.name)
             if protocol != _PLAINTEXT:
                 raise ConfigFault(f"listeners: {one.name} asks for {protocol}; only PLAINTEXT is built so far")
+
+
+def _entry(name: str) -> ConfigDef | None:
+    return OWN_CONFIGS.get(name) or BROKER_CONFIGS.get(without_listener(name))
 
 
 def _listener(name: str, text: str) -> Listener:

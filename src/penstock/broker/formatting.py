@@ -12,18 +12,20 @@ from typing import NamedTuple
 from penstock.base.errors import DecodeError
 from penstock.base.ids import id_from_text, id_text, random_id
 from penstock.base.ports import Disk, Random
-from penstock.broker.config import ConfigFault
+from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.properties import format_properties, parse_properties
 from penstock.core.metadata.image import METADATA_VERSION
 from penstock.core.metadata.versions import METADATA_VERSION_LATEST
 from penstock.core.raft.snapshot import SnapshotId, decode_snapshot, encode_snapshot
-from penstock.core.raft.voters import KRAFT_VERSION_LATEST, Voter, VoterEndpoint, VoterHistory
+from penstock.core.raft.voters import KRAFT_VERSION_LATEST, Voter, VoterEndpoint, VoterHistory, Voters
 from penstock.protocol.generated.feature_level_record import FeatureLevelRecord
 from penstock.protocol.message import Message
 
 META = "meta.properties"
 BOOTSTRAP = "bootstrap.checkpoint"
 METADATA_DIRECTORY = "__cluster_metadata-0"
+CLUSTER_ID = "penstock.cluster.id"
+"""the cluster that a node belongs to, where nodes format their directories themselves"""
 _META_VERSION = "1"
 
 
@@ -35,7 +37,7 @@ class Identity(NamedTuple):
 
 def open_directory(
     disk: Disk,
-    node_id: int,
+    config: BrokerConfig,
     endpoints: tuple[VoterEndpoint, ...],
     random: Random,
     now_ms: int,
@@ -45,6 +47,7 @@ def open_directory(
 
     `endpoints`: where this node's controller listens. `cluster_id`: which cluster it must be, None for any.
     """
+    node_id, cluster_id = config.node_id, cluster_id or config.text(CLUSTER_ID) or None
     if disk.exists(META):
         identity = read_identity(disk, random)
         _check(identity, node_id, cluster_id)
@@ -53,7 +56,14 @@ def open_directory(
         raise ConfigFault(
             f"log.dirs: the directory has a metadata log but no {META}; restore that file, or name an empty directory"
         )
-    return format_directory(disk, node_id, endpoints, random, now_ms, cluster_id)
+    if not _joins_others(config, endpoints):
+        return format_directory(disk, node_id, endpoints, random, now_ms, cluster_id)
+    if cluster_id is None:
+        raise ConfigFault(
+            f"log.dirs: the directory is empty and the node belongs to a cluster of several; set {CLUSTER_ID} to the "
+            "same id on every node, or format the directory first"
+        )
+    return format_member(disk, Identity(cluster_id, node_id, random_id(random)), (), now_ms)
 
 
 def format_directory(
@@ -66,15 +76,32 @@ def format_directory(
 ) -> Identity:
     """As `kafka-storage format --standalone` does: a new cluster with this node as its only voter."""
     identity = Identity(cluster_id or id_text(random_id(random)), node_id, random_id(random))
-    history = VoterHistory()
-    history.kraft_version = KRAFT_VERSION_LATEST
-    history.voters = (Voter(node_id, identity.directory_id, endpoints),)
+    return format_member(disk, identity, (Voter(node_id, identity.directory_id, endpoints),), now_ms)
+
+
+def format_member(disk: Disk, identity: Identity, voters: Voters, now_ms: int) -> Identity:
+    """As `kafka-storage format --initial-controllers` does: each of a new cluster's voters begins with the same list.
+    Without voters, as `--no-initial-controllers`: who votes is in the configuration, or is told by those who do."""
     disk.make_directory(METADATA_DIRECTORY)
-    first = f"{METADATA_DIRECTORY}/{SnapshotId(0, 0).file_name}"
-    disk.replace(first, encode_snapshot((), {}, history.control_records(), last_timestamp=now_ms, now_ms=now_ms))
+    if voters:
+        history = VoterHistory()
+        history.begin(KRAFT_VERSION_LATEST, voters)
+        first = f"{METADATA_DIRECTORY}/{SnapshotId(0, 0).file_name}"
+        controls = history.control_records()
+        disk.replace(first, encode_snapshot((), {}, controls, last_timestamp=now_ms, now_ms=now_ms))
     disk.replace(BOOTSTRAP, encode_snapshot(_first_records(), {}, now_ms=now_ms))
     _write_identity(disk, identity)
     return identity
+
+
+def _joins_others(config: BrokerConfig, endpoints: tuple[VoterEndpoint, ...]) -> bool:
+    """Whether other nodes keep the metadata too, as far as the configuration tells."""
+    if "controller" not in config.texts("process.roles"):
+        return True
+    ids = [text.partition("@")[0] for text in config.texts("controller.quorum.voters")]
+    own = [f"{one.host}:{one.port}" for one in endpoints]
+    servers = config.texts("controller.quorum.bootstrap.servers")
+    return any(one != str(config.node_id) for one in ids) or any(one not in own for one in servers)
 
 
 def _first_records() -> list[Message]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from penstock.base.errors import DecodeError
-from penstock.base.ports import Clock, Disk
+from penstock.base.ports import Buffer, Clock, Disk
 from penstock.broker.config import BrokerConfig
 from penstock.broker.journal import Journal
 from penstock.core.log.log import Log
@@ -17,6 +17,8 @@ from penstock.core.raft.snapshot import Snapshot, SnapshotId, decode_snapshot, e
 from penstock.core.raft.voters import Control
 
 log = Journal(__name__)
+
+_PART = ".part"
 
 
 class Loaded(NamedTuple):
@@ -85,6 +87,37 @@ class MetadataSnapshots:
             self._disk.replace(path, data)
 
         return work
+
+    def read(self, one: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes]:
+        """Its size, and bytes from `position` on."""
+        file = self._disk.open(self._path(one))
+        return file.size(), file.pread(max_bytes, position)
+
+    def write_part(self, one: SnapshotId, position: int, data: Buffer) -> None:
+        """The next bytes of a snapshot that comes from the leader."""
+        file = self._disk.open(f"{self._path(one)}{_PART}", create=True)
+        if file.size() != position:
+            file.truncate(position)
+        view = memoryview(data)
+        while view:
+            view = view[file.write(view) :]
+
+    def keep_part(self, one: SnapshotId) -> Snapshot:
+        """It is whole: give it its name. DecodeError where it cannot be read, and it is dropped."""
+        path = self._path(one)
+        try:
+            content = decode_snapshot(self._disk.read(f"{path}{_PART}"), one.file_name)
+        except DecodeError:
+            self._disk.remove(f"{path}{_PART}")
+            raise
+        self._disk.open(f"{path}{_PART}").sync()
+        self._disk.rename(f"{path}{_PART}", path)
+        self._disk.sync_directory(self._directory)
+        self._last_offset, self._bytes_since = one.offset - 1, 0
+        return content
+
+    def load(self, one: SnapshotId) -> Snapshot:
+        return decode_snapshot(self._disk.read(self._path(one)), one.file_name)
 
     def prune(self, metadata: Log) -> None:
         """Drop snapshots that are not needed, and of the log what lies below the oldest that is kept."""

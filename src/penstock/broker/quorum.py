@@ -1,8 +1,7 @@
-"""The metadata quorum's shell, with this node as the only voter: it owns the metadata log and publishes its image.
+"""The metadata quorum's shell: `core/raft` with a clock, a disk, other nodes to talk to and threads that sync.
 
-Start: the newest snapshot and the log behind it are replayed; a new epoch is begun and written first. A proposal is
-appended as one batch at once, synced together with others in a job, and only then replayed and published, in the order
-of the log. Every so many bytes a snapshot is written and what is older goes.
+Every event is one turn: the core decides, then what it wants is done (messages, a sync), then what became committed is
+replayed and published, in the order of the log. A node that is the only voter elects itself in its first turn.
 """
 
 from __future__ import annotations
@@ -10,84 +9,92 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.base.errors import DecodeError, ErrorCode, KafkaError
-from penstock.base.ids import METADATA_TOPIC_ID
+from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock, Disk, Jobs, Random
-from penstock.broker.config import BrokerConfig, ConfigFault, Listener
-from penstock.broker.formatting import METADATA_DIRECTORY, Identity, bootstrap_records, open_directory
+from penstock.broker.config import BrokerConfig, ConfigFault
+from penstock.broker.formatting import Identity, bootstrap_records, open_directory
 from penstock.broker.journal import Journal
-from penstock.broker.metadata_snapshots import MetadataSnapshots
-from penstock.core.controller.brokers import decide_fence_broker, decide_register_broker, decide_unfence_broker
+from penstock.broker.metadata_log import MetadataLog
+from penstock.broker.metadata_replay import Follower, Own, Replay
+from penstock.broker.quorum_config import configured_voters, controller_endpoints, quorum_settings
 from penstock.core.controller.features import SUPPORTED
-from penstock.core.log import names
-from penstock.core.log.checkpoints import encode_partition_metadata
-from penstock.core.log.config import LogConfig
-from penstock.core.log.log import Log
 from penstock.core.log.sync import SyncWork
-from penstock.core.metadata.delta import Delta
-from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Image
-from penstock.core.metadata.loader import Loader
-from penstock.core.raft import state
-from penstock.core.raft.batches import MetadataBatch, build_metadata_batch, read_batches
-from penstock.core.raft.leader import begin_epoch
+from penstock.core.raft.batches import MetadataBatch, build_metadata_batch
+from penstock.core.raft.peers import NEVER
+from penstock.core.raft.raft import Raft
+from penstock.core.raft.resigned import Resigned
+from penstock.core.raft.rpc import NO_LEADER, Answer, Answered, Failed, Received, Request, Send
+from penstock.core.raft.state import QuorumState
 from penstock.core.raft.voters import Voter, VoterEndpoint, VoterHistory
-from penstock.protocol.generated import broker_registration_request as registration
 from penstock.protocol.generated.abort_transaction_record import AbortTransactionRecord
-from penstock.protocol.generated.register_controller_record import (
-    ControllerEndpoint,
-    ControllerFeature,
-    RegisterControllerRecord,
-)
 from penstock.protocol.message import Message
+
+if TYPE_CHECKING:
+    from penstock.broker.quorum_peers import QuorumPeers
 
 log = Journal(__name__)
 
-_READ_BYTES = 1_048_576
-_RECORDS_AT_ONCE = 1_000
-"""records of one proposal, where it need not be taken whole"""
-_RECOVERY_POINT = f"{METADATA_DIRECTORY}/penstock-recovery-point"
-"""Below which offset the log was durable; Kafka keeps no such file for it, and passes over ours."""
+_RESIGN_MS = 1_000
+"""for so long a leader that stops tries to tell the others"""
 
-Follower = Callable[[Delta, Image], None]
+OnLeadership = Callable[[bool, int], None]
+
+
+def _talking() -> Any:
+    return import_module("penstock.broker.quorum_peers")
 
 
 class _Proposal(NamedTuple):
-    """A batch in the log that is not committed yet."""
-
-    batch: MetadataBatch
-    size_bytes: int
+    last_offset: int
     committed: asyncio.Future[int]
 
 
 class Quorum:
-    """Invariant: `image` is what the batches below the high watermark say, and that is what has been synced."""
+    """Invariant: `image` is what the batches below the high watermark say, and those are durable on a majority."""
 
     def __init__(
-        self, disk: Disk, config: BrokerConfig, clock: Clock, random: Random, jobs: Jobs, identity: Identity
+        self,
+        disk: Disk,
+        config: BrokerConfig,
+        clock: Clock,
+        random: Random,
+        jobs: Jobs,
+        identity: Identity,
+        endpoints: tuple[VoterEndpoint, ...],
     ) -> None:
         self.identity = identity
-        self.broker_epoch = -1
-        """Known once the broker is registered."""
-        self.epoch = 0
-        """The leader epoch in which this node writes."""
+        self.controller_endpoints = endpoints
+        """Where this node's controller listens."""
         self._disk = disk
-        self._config = config
-        self._node = Node(config.node_id, config.values)
         self._clock = clock
-        self._random = random
         self._jobs = jobs
-        self._log = _open_log(disk, config, clock.wall_ms())
-        self._loader = Loader()
-        self._history = VoterHistory()
-        self._snapshots = MetadataSnapshots(disk, METADATA_DIRECTORY, config, clock)
-        self._followers: list[Follower] = []
-        self._pending: deque[_Proposal] = deque()
+        self._log = MetadataLog(disk, config, clock)
+        self._replay = Replay(self._log)
+        self._config = config
+        self._random = random
+        self._peers: QuorumPeers | None = None
+        self._raft = self._begin(config, random)
+        self._tokens = 0
+        self._asked: dict[int, asyncio.Future[Answer]] = {}
+        """requests of other nodes that are not answered yet, by token"""
+        self._proposals: deque[_Proposal] = deque()
+        self._on_leadership: list[OnLeadership] = []
+        self._led_epoch: int | None = None
+        """the epoch that this node leads as far as others have been told"""
+        self._prepared: tuple[int, int] | None = None
+        """(epoch, offset): what this node writes first when it leads ends there"""
+        self._changed = asyncio.Event()
         self._syncing = False
+        self._publishing = False
         self._snapshotting: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_ms = NEVER
         self._failure: str | None = None
+        self._closed = False
 
     @staticmethod
     async def open(
@@ -98,22 +105,61 @@ class Quorum:
         jobs: Jobs,
         *,
         cluster_id: str | None = None,
+        endpoints: tuple[VoterEndpoint, ...] | None = None,
     ) -> Quorum:
-        """Replay what is there and lead. ConfigFault where the directory is not this node's, or not readable."""
-        endpoints = _controller_endpoints(config)
-        identity = open_directory(disk, config.node_id, endpoints, random, clock.wall_ms(), cluster_id)
-        quorum = Quorum(disk, config, clock, random, jobs, identity)
-        quorum._replay()
-        await quorum._lead(Voter(config.node_id, identity.directory_id, endpoints))
+        """Begin to take part. Where this node is the only voter it leads afterwards; otherwise others have to be able
+        to reach its controller listener first: see `settled`. `endpoints`: where that listens, if not as configured.
+        ConfigFault where the directory is not this node's, or not readable."""
+        endpoints = controller_endpoints(config) if endpoints is None else endpoints
+        identity = open_directory(disk, config, endpoints, random, clock.wall_ms(), cluster_id)
+        quorum = Quorum(disk, config, clock, random, jobs, identity, endpoints)
+        quorum._turn(quorum._raft.tick)
+        if quorum._raft.is_voter and not quorum._raft.others:
+            await quorum._until(lambda: quorum.is_leader)
         return quorum
 
     @property
     def image(self) -> Image:
-        return self._loader.image
+        return self._replay.loader.image
 
     @property
     def cluster_id(self) -> str:
         return self.identity.cluster_id
+
+    @property
+    def epoch(self) -> int:
+        return self._raft.epoch
+
+    @property
+    def leader_id(self) -> int:
+        """-1 where nobody is known to lead."""
+        return self._raft.leader.id
+
+    @property
+    def is_leader(self) -> bool:
+        """It leads, and everything before its epoch is committed and in `image`."""
+        return self._led_epoch is not None
+
+    @property
+    def role(self) -> str:
+        """As Kafka's metrics call it."""
+        if self._raft.role.name == "follower" and not self._raft.is_voter:
+            return "observer"
+        if self._raft.role.name == "unattached" and self._raft.voted is not None:
+            return "voted"
+        return self._raft.role.name
+
+    @property
+    def voted_id(self) -> int:
+        """Whom this node voted for in its epoch; -1 for nobody."""
+        if self.leader_id == self.identity.node_id:
+            return self.identity.node_id
+        return self._raft.voted.id if self._raft.voted is not None else NO_LEADER
+
+    @property
+    def raft(self) -> Raft:
+        """For those who describe the quorum; they change nothing."""
+        return self._raft
 
     @property
     def supported_features(self) -> dict[str, tuple[int, int]]:
@@ -122,135 +168,181 @@ class Quorum:
     @property
     def kraft_version(self) -> int:
         """A level that the control records of the metadata log carry, not its feature records."""
-        return self._history.kraft_version
+        return self._raft.history.kraft_version
 
     @property
     def high_watermark(self) -> int:
-        return self._log.synced_offset
+        return self._raft.high_watermark
 
     @property
     def end_offset(self) -> int:
         """Where the next record will be; the high watermark once all proposals are committed."""
         return self._log.end_offset
 
+    def controller_address(self) -> tuple[int, str, int] | None:
+        """The active controller's id, host and port; None while nobody is known to lead."""
+        leader = self._raft.address()
+        return (leader.id, leader.host, leader.port) if leader.id != NO_LEADER and leader.host else None
+
     def subscribe(self, follower: Follower) -> None:
         """`follower` is called with each delta and the image that it led to, in order, before `propose` returns."""
-        self._followers.append(follower)
+        self._replay.subscribe(follower)
+
+    def on_leadership(self, callback: OnLeadership) -> None:
+        """`callback` is told whether this node leads, and in which epoch: now, where it does, and with each change."""
+        self._on_leadership.append(callback)
+        if self._led_epoch is not None:
+            callback(True, self._led_epoch)
 
     def propose(self, records: Sequence[Message]) -> asyncio.Future[int]:
-        """Append records as one batch, now; the result is its last offset, once it is committed and published."""
+        """Append records as one batch, now; the result is its last offset, once it is committed and published.
+        NOT_CONTROLLER where this node does not lead, or stops leading before: then the outcome is unknown."""
         assert records, "an empty proposal would never be committed"
-        now_ms = self._clock.wall_ms()
-        buf = build_metadata_batch(records, self.image.features, now_ms=now_ms, leader_epoch=self.epoch)
-        return self._append(buf, list(records), now_ms)
-
-    async def register(self, advertised: Sequence[Listener], incarnation: bytes, *, stopped_cleanly: bool) -> None:
-        """Tell the cluster of this controller and this broker, and that the broker is ready to lead."""
-        await self.propose([self._controller_record(incarnation)])
-        request = self._registration(incarnation, advertised)
-        decided = decide_register_broker(
-            self.image, request, cluster_id=self.cluster_id, next_offset=self._log.end_offset
-        )
-        if decided.response.error_code:
-            code = ErrorCode(decided.response.error_code)
-            raise KafkaError(code, f"node {self._node.id} could not register itself: {code.name}")
-        self.broker_epoch = decided.response.broker_epoch
-        await self.propose(decided.records)
-        ready = decide_unfence_broker(self.image, self._node, self._node.id, lead_again=not stopped_cleanly)
-        for at in range(0, len(ready), _RECORDS_AT_ONCE):
-            await self.propose(ready[at : at + _RECORDS_AT_ONCE])
-
-    async def leave(self) -> None:
-        """Tell the cluster that this broker is going. That it could not be told does not keep it."""
-        if self.broker_epoch >= 0 and self._failure is None:
-            try:
-                await self.propose(decide_fence_broker(self.image, self._node.id))
-            except KafkaError as error:
-                log.warning("the metadata log could not be told that the broker stops", fault=str(error))
-
-    async def close(self) -> None:
-        """Wait for what is under way, and close the log."""
-        if self._pending:
-            await asyncio.wait([proposal.committed for proposal in self._pending])
-        if self._snapshotting is not None:
-            await self._snapshotting
-        if self._log.close():
-            self._save_recovery_point()
-
-    def _replay(self) -> None:
-        found = self._snapshots.load_newest()
-        if found is not None:
-            for kind, value in found.content.controls:
-                self._history.learn(kind, value, in_log=found.id.offset > 0)
-            self._loader.load(found.content.records, found.id.offset - 1, found.id.epoch)
-        at = found.id.offset if found is not None else 0
-        if at < self._log.start_offset:
-            raise ConfigFault(
-                f"log.dirs: the metadata log begins at offset {self._log.start_offset} and no snapshot reaches there; "
-                "restore the directory from a copy"
-            )
-        if at > self._log.end_offset:
-            # The snapshot is durable and the log behind it is lost: go on from the snapshot, as Kafka does.
-            self._log.truncate_fully(at)
-        while at < self._log.end_offset:
-            for piece in self._log.read(at, _READ_BYTES, limit_offset=self._log.end_offset):
-                for batch in read_batches(piece.read()):
-                    if batch.last_offset >= at:
-                        self._take(batch)
-                        at = batch.last_offset + 1
-
-    def _take(self, batch: MetadataBatch) -> Delta:
-        for kind, value in batch.controls:
-            self._history.learn(kind, value, in_log=True)
-        return self._loader.load(batch.records, batch.last_offset, batch.epoch)
-
-    async def _lead(self, me: Voter) -> None:
-        others = [voter.id for voter in self._history.voters if voter.id != me.id] or _others_configured(self._config)
-        if others:
-            raise ConfigFault(
-                f"controller.quorum.voters: this cluster's metadata is also kept by {', '.join(map(str, others))}; "
-                "a quorum of several controllers is not built so far"
-            )
-        path = f"{METADATA_DIRECTORY}/{state.FILE}"
-        begun = begin_epoch(
-            self._read_state(path), self._history, me, log_epoch=self._log.epochs.latest, now_ms=self._clock.wall_ms()
-        )
-        self._disk.replace(path, begun.state.encode())
-        self.epoch = begun.state.leader_epoch
-        await self._append(begun.batch, [], self._clock.wall_ms())
-        self._save_recovery_point()
-        if self._loader.in_transaction:
-            await self.propose([AbortTransactionRecord(reason="the controller that began it is gone")])
-        if not self.image.features:
-            await self.propose(bootstrap_records(self._disk))
-
-    def _read_state(self, path: str) -> state.QuorumState:
-        try:
-            return state.QuorumState.decode(self._disk.read(path))
-        except FileNotFoundError:
-            return state.QuorumState()
-        except DecodeError as fault:
-            log.warning("the quorum's state is unreadable: the log says which epoch is the last", fault=str(fault))
-            return state.QuorumState()
-
-    def _append(self, buf: bytearray, records: list[Message], now_ms: int) -> asyncio.Future[int]:
         committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         if self._failure is not None:
             committed.set_exception(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
-            return committed
-        try:
-            appended = self._log.append(buf, 0, len(buf), leader_epoch=self.epoch, now_ms=now_ms, origin="coordinator")
-        except KafkaError as error:
-            committed.set_exception(error)
-            return committed
-        batch = MetadataBatch(appended.last_offset, self.epoch, now_ms, records, [])
-        self._pending.append(_Proposal(batch, len(buf), committed))
-        self._sync()
+        elif not self.is_leader:
+            committed.set_exception(KafkaError(ErrorCode.NOT_CONTROLLER, "this node is not the active controller"))
+        else:
+            self._append(records, committed)
         return committed
+
+    async def answer(self, message: Any) -> Message:
+        """Another node's request to the quorum, on its way through the core."""
+        unfit = self._failure or ("the node is stopping" if self._closed else None)
+        answer: Message = await _talking().answered(message, self.cluster_id, self.ask, unfit)
+        return answer
+
+    async def ask(self, request: Request) -> Answer:
+        """The core's answer to a request, which may come later."""
+        self._tokens += 1
+        token = self._tokens
+        answered = self._asked[token] = asyncio.get_running_loop().create_future()
+        try:
+            self._turn(lambda now_ms: self._raft.step(Received(token, request), now_ms))
+            return await answered
+        finally:
+            del self._asked[token]
+
+    async def settled(self) -> None:
+        """Until a leader is known and `image` has what was committed when this node heard of it."""
+        await self._until(lambda: self.leader_id != NO_LEADER and self._is_replayed())
+
+    async def close(self) -> None:
+        """Hand over where this node leads, wait for what is under way, and close the log."""
+        await self._hand_over()
+        if self._proposals:
+            await asyncio.wait([proposal.committed for proposal in self._proposals])
+        self._closed = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+        if self._peers is not None:
+            await self._peers.close()
+        for answered in self._asked.values():
+            if not answered.done():
+                answered.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the node is stopping"))
+        if self._snapshotting is not None:
+            await self._snapshotting
+        self._log.close()
+
+    def _begin(self, config: BrokerConfig, random: Random) -> Raft:
+        me = Voter(self.identity.node_id, self.identity.directory_id, self.controller_endpoints)
+        history = VoterHistory(configured_voters(config, me))
+        found = self._log.begin()
+        if found is not None:
+            for kind, value in found.content.controls:
+                history.learn(kind, value, found.id.offset - 1)
+            self._replay.begin_at(found.content.records, found.id.offset, found.id.epoch)
+        for offset, (kind, value) in self._log.controls_from(self._replay.next_offset):
+            history.learn(kind, value, offset)
+        stored = self._log.stored_state()
+        if stored is None and len(history.voters) > 1:
+            raise ConfigFault("log.dirs: the file quorum-state is damaged, and with it this node's vote; restore it")
+        return Raft(
+            me,
+            self._log,
+            stored or QuorumState(),
+            history,
+            quorum_settings(config),
+            random,
+            now_ms=self._clock.monotonic_ms(),
+            contacts=tuple(-1 - index for index in range(len(config.texts("controller.quorum.bootstrap.servers")))),
+        )
+
+    def _turn(self, act: Callable[[int], None]) -> None:
+        """One event: decide, do, publish."""
+        if self._failure is not None or self._closed:
+            return
+        try:
+            act(self._clock.monotonic_ms())
+            self._do()
+            if not self._publishing:
+                self._publish()
+                self._do()
+        except (KafkaError, OSError) as error:
+            self._fail(str(error))
+            return
+        self._set_alarm()
+
+    def _do(self) -> None:
+        ready = self._raft.ready()
+        for reply in ready.replies:
+            asked = self._asked.get(reply.token)
+            if asked is not None and not asked.done():
+                asked.set_result(reply.answer)
+        if ready.sends:
+            self._send(ready.sends)
+        if ready.unsynced:
+            self._sync()
+
+    def _send(self, sends: list[Send]) -> None:
+        if self._peers is None:
+            talking = _talking()
+            self._peers = talking.QuorumPeers(self._config, self.cluster_id, self._clock, self._random, self._heard)
+        leader = self._raft.leader
+        if leader.host:
+            self._peers.place(leader.id, leader.host, leader.port)
+        for voter in self._raft.others:
+            if voter.endpoints and not (leader.host and voter.id == leader.id):
+                self._peers.place(voter.id, voter.endpoints[0].host, voter.endpoints[0].port)
+        for send in sends:
+            self._peers.send(send)
+
+    def _heard(self, event: Answered | Failed) -> None:
+        self._turn(lambda now_ms: self._raft.step(event, now_ms))
+
+    def _set_alarm(self) -> None:
+        """For the next time the core wants to be called; one that rings too early does no harm."""
+        due_ms = self._raft.deadline_ms
+        if due_ms >= self._alarm_ms or due_ms >= NEVER:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_ms = due_ms
+        wait_ms = max(due_ms - self._clock.monotonic_ms(), 0)
+        self._alarm = asyncio.get_running_loop().call_later(wait_ms / 1000, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm, self._alarm_ms = None, NEVER
+        self._turn(self._raft.tick)
+
+    def _append(self, records: Sequence[Message], committed: asyncio.Future[int]) -> None:
+        wall_ms = self._clock.wall_ms()
+        buf = build_metadata_batch(records, self.image.features, now_ms=wall_ms, leader_epoch=self.epoch)
+
+        def act(now_ms: int) -> None:
+            last_offset = self._raft.append(buf, now_ms)
+            batch = MetadataBatch(last_offset, self.epoch, wall_ms, list(records), [])
+            self._replay.own.append(Own(batch, len(buf)))
+            self._proposals.append(_Proposal(last_offset, committed))
+
+        self._turn(act)
+        if self._failure is not None and not committed.done():
+            committed.set_exception(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
 
     def _sync(self) -> None:
         """One sync at a time: what is appended while it runs goes with the next."""
-        work = None if self._syncing else self._log.unsynced()
+        work = None if self._syncing else self._log.log.unsynced()
         if work is not None:
             self._syncing = True
             self._jobs.run(work.run, lambda outcome: self._synced(work, outcome))
@@ -259,38 +351,124 @@ class Quorum:
         self._syncing = False
         if outcome is not None:
             assert isinstance(outcome, OSError), outcome
-            self._log.on_sync_failed(outcome)
+            self._log.log.on_sync_failed(outcome)
             self._fail(f"the metadata log could not be synced: {outcome}")
             return
-        self._log.on_synced(work)
-        while self._pending and self._pending[0].batch.last_offset < self._log.synced_offset:
-            self._commit(self._pending.popleft())
-        if self._pending:
-            self._sync()
-        elif self._snapshotting is None and not self._loader.in_transaction and self._snapshots.due(self.image):
+        self._log.log.on_synced(work)
+        self._turn(self._raft.advance)
+
+    def _publish(self) -> None:
+        """Bring the image up to what is committed, and tell those who wait for it."""
+        self._publishing = True
+        try:
+            if self._led_epoch not in (None, self._led_now()):
+                self._stop_leading()
+            self._replay.up_to(self._raft.high_watermark)
+            self._raft.history.settle(self._replay.next_offset)
+            while self._proposals and self._proposals[0].last_offset < self._replay.next_offset:
+                proposal = self._proposals.popleft()
+                if not proposal.committed.done():
+                    proposal.committed.set_result(proposal.last_offset)
+            self._maybe_lead()
+        finally:
+            self._publishing = False
+        self._changed.set()
+        idle = self._snapshotting is None and not self._replay.loader.in_transaction
+        if idle and self._log.snapshots.due(self.image):
             self._write_snapshot()
 
-    def _commit(self, proposal: _Proposal) -> None:
-        delta = self._take(proposal.batch)
-        self._snapshots.grew(proposal.size_bytes, proposal.batch.timestamp)
-        for follower in self._followers:
-            follower(delta, self.image)
-        if not proposal.committed.done():
-            proposal.committed.set_result(proposal.batch.last_offset)
+    def _led_now(self) -> int | None:
+        return self.epoch if self._raft.is_leading else None
+
+    def _is_replayed(self) -> bool:
+        return self._replay.next_offset >= max(self._raft.high_watermark, 1)
+
+    def _maybe_lead(self) -> None:
+        """Leading begins once the image has everything before the epoch, and what a new leader tidies up."""
+        epoch = self._led_now()
+        if epoch is None or self._led_epoch == epoch:
+            return
+        if self._prepared is None or self._prepared[0] != epoch:
+            self._prepared = epoch, self._prepare()
+        if self._replay.next_offset > self._prepared[1]:
+            self._led_epoch = epoch
+            for callback in list(self._on_leadership):
+                callback(True, epoch)
+
+    def _prepare(self) -> int:
+        """Write what a leader finds missing, and return where it ends: a transaction that its controller did not
+        end is dropped, a new cluster gets its first records."""
+        last_offset = self._replay.next_offset - 1
+        if self._replay.loader.in_transaction:
+            last_offset = self._write([AbortTransactionRecord(reason="the controller that began it is gone")])
+        if not self.image.features:
+            last_offset = self._write(bootstrap_records(self._disk))
+        return last_offset
+
+    def _write(self, records: Sequence[Message]) -> int:
+        buf = build_metadata_batch(records, self.image.features, now_ms=self._clock.wall_ms(), leader_epoch=self.epoch)
+        return self._raft.append(buf, self._clock.monotonic_ms())
+
+    def _stop_leading(self) -> None:
+        assert self._led_epoch is not None
+        epoch, self._led_epoch = self._led_epoch, None
+        self._replay.forget_own()
+        self._fail_proposals(ErrorCode.NOT_CONTROLLER, "this node is not the active controller any more")
+        for callback in list(self._on_leadership):
+            callback(False, epoch)
 
     def _fail(self, reason: str) -> None:
         """Nothing is decided any more: what was appended may or may not be there after a restart."""
         self._failure = reason
         log.error("the metadata log takes no more writes", fault=reason)
-        while self._pending:
-            proposal = self._pending.popleft()
+        self._fail_proposals(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+        for answered in self._asked.values():
+            if not answered.done():
+                answered.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, reason))
+        if self._led_epoch is not None:
+            self._stop_leading()
+        self._changed.set()
+
+    def _fail_proposals(self, code: ErrorCode, reason: str) -> None:
+        while self._proposals:
+            proposal = self._proposals.popleft()
             if not proposal.committed.done():
-                proposal.committed.set_exception(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason))
+                proposal.committed.set_exception(KafkaError(code, reason))
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            if self._failure is not None:
+                raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _hand_over(self) -> None:
+        """A leader that stops says so, and the others need not wait for it to be missed."""
+        if self._failure is not None or not self._raft.others or self._raft.role.name != "leader":
+            return
+        if self._proposals:
+            await asyncio.wait([one.committed for one in self._proposals], timeout=_RESIGN_MS / 1000)
+
+        def resign(now_ms: int) -> None:
+            self._raft.resign(now_ms)
+            self._raft.tick(now_ms)
+
+        self._turn(resign)
+        try:
+            async with asyncio.timeout(_RESIGN_MS / 1000):
+                await self._until(self._is_told)
+        except TimeoutError:
+            log.warning("not every voter could be told that this node leads no more")
+
+    def _is_told(self) -> bool:
+        role = self._raft.role
+        return not isinstance(role, Resigned) or role.is_told(self._raft)
 
     def _write_snapshot(self) -> None:
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._snapshotting = written
-        work = self._snapshots.writing(self.image, self._history.control_records())
+        controls = self._raft.history.control_records(self.image.offset)
+        work = self._log.snapshots.writing(self.image, controls)
         self._jobs.run(work, lambda outcome: self._snapshot_written(written, outcome))
 
     def _snapshot_written(self, written: asyncio.Future[None], outcome: BaseException | None) -> None:
@@ -299,80 +477,4 @@ class Quorum:
         if outcome is not None:
             log.warning("a snapshot of the metadata could not be written; the log is kept", fault=str(outcome))
             return
-        self._save_recovery_point()
-        self._snapshots.prune(self._log)
-
-    def _save_recovery_point(self) -> None:
-        self._disk.replace(_RECOVERY_POINT, f"{self._log.recovery_point}\n".encode())
-
-    def _controller_record(self, incarnation: bytes) -> RegisterControllerRecord:
-        return RegisterControllerRecord(
-            controller_id=self._node.id,
-            incarnation_id=incarnation,
-            end_points=[
-                ControllerEndpoint(name=one.name, host=one.host, port=one.port)
-                for one in _controller_endpoints(self._config)
-            ],
-            features=[
-                ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in self._registered_features().items()
-            ],
-        )
-
-    def _registration(
-        self, incarnation: bytes, advertised: Sequence[Listener]
-    ) -> registration.BrokerRegistrationRequest:
-        return registration.BrokerRegistrationRequest(
-            broker_id=self._node.id,
-            cluster_id=self.cluster_id,
-            incarnation_id=incarnation,
-            listeners=[registration.Listener(name=one.name, host=one.host, port=one.port) for one in advertised],
-            features=[
-                registration.Feature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in self._registered_features().items()
-            ],
-            rack=self._config.text("broker.rack") or None,
-            log_dirs=[self.identity.directory_id],
-        )
-
-    def _registered_features(self) -> dict[str, tuple[int, int]]:
-        """What we support, and what an adopted cluster has finalized: its records are understood at those levels."""
-        ranges = {name: (0, level) for name, level in self.image.features.items()}
-        return dict(sorted((ranges | self.supported_features).items()))
-
-
-def _open_log(disk: Disk, config: BrokerConfig, now_ms: int) -> Log:
-    """The metadata log. It is kept whole until a snapshot says otherwise, whatever its age and size."""
-    log_config = LogConfig(
-        segment_bytes=config.number("metadata.log.segment.bytes"),
-        segment_ms=config.number("metadata.log.segment.ms"),
-        retention_ms=-1,
-        retention_bytes=-1,
-        max_message_bytes=2**31 - 1,
-        file_delete_delay_ms=0,
-    )
-    try:
-        point = int(disk.read(_RECOVERY_POINT))
-    except (FileNotFoundError, ValueError):
-        point = 0
-    opened = Log.open(disk, METADATA_DIRECTORY, log_config, now_ms=now_ms, recovery_point=point)
-    if opened.damage:
-        raise ConfigFault(f"log.dirs: the metadata log is damaged: {opened.damage[0]}; restore it from a copy")
-    path = f"{METADATA_DIRECTORY}/{names.PARTITION_METADATA}"
-    if not disk.exists(path):
-        disk.replace(path, encode_partition_metadata(METADATA_TOPIC_ID))
-    return opened
-
-
-def _controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
-    return tuple(
-        VoterEndpoint(one.name, one.host or "localhost", one.port)
-        for one in config.listeners
-        if one.name in config.controller_listener_names
-    )
-
-
-def _others_configured(config: BrokerConfig) -> list[int]:
-    """Ids of other voters in `controller.quorum.voters`, each written as id@host:port."""
-    ids = [text.partition("@")[0].strip() for text in config.values.get("controller.quorum.voters", "").split(",")]
-    return [int(one) for one in ids if one.isdigit() and int(one) != config.node_id]
+        self._log.prune()

@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.broker.config import BrokerConfig, ConfigFault, Listener
+from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.formatting import BOOTSTRAP, META, METADATA_DIRECTORY, format_directory, read_identity
 from penstock.broker.properties import parse_properties
 from penstock.broker.quorum import Quorum
@@ -198,35 +198,6 @@ def test_many_proposals_share_a_sync(bench):
     bench.run(storm)
 
 
-def test_registration_unfences_the_broker_and_elects_it(bench):
-    async def register(quorum: Quorum) -> None:
-        leaderless = topic("orders")
-        leaderless[1].leader = -1
-        await quorum.propose(leaderless)
-        await quorum.register([Listener("PLAINTEXT", "localhost", 9092)], b"i" * 16, stopped_cleanly=True)
-        broker = quorum.image.brokers[1]
-        assert (broker.active, broker.epoch) == (True, quorum.broker_epoch)
-        assert broker.log_dirs == (quorum.identity.directory_id,)
-        assert [(e.name, e.host, e.port) for e in broker.endpoints] == [("PLAINTEXT", "localhost", 9092)]
-        assert quorum.image.topics["orders"].partitions[0].leader == 1
-        assert 1 in quorum.image.controllers
-        await quorum.leave()
-        assert quorum.image.brokers[1].fenced
-
-    bench.run(register)
-
-
-def test_a_broker_s_epoch_grows_with_each_start(bench):
-    incarnations = iter([b"i" * 16, b"j" * 16])
-
-    async def register(quorum: Quorum) -> int:
-        listener = Listener("PLAINTEXT", "localhost", 9092)
-        await quorum.register([listener], next(incarnations), stopped_cleanly=True)
-        return quorum.broker_epoch
-
-    assert bench.run(register) < bench.run(register)
-
-
 def test_a_failed_sync_ends_all_writing(bench):
     async def fail(quorum: Quorum) -> None:
         bench.disk.fail_next("sync", errno.EIO, path_contains=METADATA_DIRECTORY)
@@ -368,10 +339,24 @@ def test_a_directory_from_before_directory_ids_is_given_one(bench):
     assert parse_properties(bench.disk.read(META).decode())["cluster.id"] == "c"
 
 
-def test_a_quorum_of_several_controllers_is_refused(bench):
+def test_a_node_of_several_is_not_formatted_without_the_cluster_s_id(bench):
     bench.configs["controller.quorum.voters"] = "1@a:9093,2@b:9093"
-    with pytest.raises(ConfigFault, match=r"controller\.quorum\.voters: .* also kept by 2"):
+    with pytest.raises(ConfigFault, match=r"log\.dirs: .* set penstock\.cluster\.id"):
         bench.image()
+
+
+def test_nobody_leads_a_quorum_of_several_alone(bench):
+    bench.configs["controller.quorum.voters"] = "1@localhost:9093,2@localhost:1"
+    bench.configs["penstock.cluster.id"] = "c"
+
+    async def look(quorum: Quorum) -> None:
+        assert (quorum.cluster_id, quorum.is_leader, quorum.leader_id) == ("c", False, -1)
+        assert quorum.controller_address() is None
+        with pytest.raises(KafkaError) as refusal:
+            await quorum.propose(topic("a"))
+        assert refusal.value.code is ErrorCode.NOT_CONTROLLER
+
+    bench.run(look)
 
 
 def test_a_follower_sees_what_changed(bench):

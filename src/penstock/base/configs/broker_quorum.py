@@ -11,8 +11,10 @@ LONG = ConfigType.LONG
 LIST = ConfigType.LIST
 
 QUORUM_CONFIGS = table(
-    idle("broker.heartbeat.interval.ms", INT, "2000"),
-    idle("broker.session.timeout.ms", INT, "9000"),
+    ConfigDef(
+        "broker.heartbeat.interval.ms", INT, "2000", doc="How often a broker tells the controller that it is alive."
+    ),
+    ConfigDef("broker.session.timeout.ms", INT, "9000", doc="After how long without a heartbeat a broker is fenced."),
     ConfigDef(
         "controller.listener.names",
         LIST,
@@ -25,15 +27,69 @@ QUORUM_CONFIGS = table(
     idle("controller.performance.always.log.threshold.ms", LONG, "2000", low=0, internal=True),
     idle("controller.performance.sample.period.ms", LONG, "60000", low=100, internal=True),
     idle("controller.quorum.append.linger.ms", INT, "25", low=0),
-    idle("controller.quorum.auto.join.enable", BOOLEAN, "false"),
-    idle("controller.quorum.bootstrap.servers", LIST, "", unique=True),
-    idle("controller.quorum.election.backoff.max.ms", INT, "1000", low=0),
-    idle("controller.quorum.election.timeout.ms", INT, "1000", low=0),
-    idle("controller.quorum.fetch.max.bytes", INT, "1048576", low=1),
-    idle("controller.quorum.fetch.snapshot.max.bytes", INT, "1048576", low=1),
-    idle("controller.quorum.fetch.timeout.ms", INT, "2000", low=0),
-    idle("controller.quorum.request.timeout.ms", INT, "2000", low=0),
-    idle("controller.quorum.retry.backoff.ms", INT, "20", low=0),
+    ConfigDef(
+        "controller.quorum.auto.join.enable",
+        BOOLEAN,
+        "false",
+        doc="Whether a controller that is not a voter asks to become one, once it has caught up.",
+    ),
+    ConfigDef(
+        "controller.quorum.bootstrap.servers",
+        LIST,
+        "",
+        unique=True,
+        doc="Controllers to ask for the quorum's leader, where its voters stand in the log.",
+    ),
+    ConfigDef(
+        "controller.quorum.election.backoff.max.ms",
+        INT,
+        "1000",
+        low=0,
+        doc="The longest wait of a candidate that lost before it tries again.",
+    ),
+    ConfigDef(
+        "controller.quorum.election.timeout.ms",
+        INT,
+        "1000",
+        low=0,
+        doc="How long a voter waits for a leader before it stands for election; up to twice as long, by chance.",
+    ),
+    ConfigDef(
+        "controller.quorum.fetch.max.bytes",
+        INT,
+        "1048576",
+        low=1,
+        doc="Bytes of metadata log in one answer of the leader.",
+    ),
+    ConfigDef(
+        "controller.quorum.fetch.snapshot.max.bytes",
+        INT,
+        "1048576",
+        low=1,
+        doc="Bytes of a metadata snapshot in one answer of the leader.",
+    ),
+    ConfigDef(
+        "controller.quorum.fetch.timeout.ms",
+        INT,
+        "2000",
+        low=0,
+        doc="How long a voter goes without an answer of the leader before it stands for election; a leader resigns "
+        "after one and a half times as long without a majority.",
+    ),
+    ConfigDef(
+        "controller.quorum.request.timeout.ms",
+        INT,
+        "2000",
+        low=0,
+        doc="How long a request to another node of the quorum may take.",
+    ),
+    ConfigDef(
+        "controller.quorum.retry.backoff.ms",
+        INT,
+        "20",
+        low=0,
+        doc="The wait before a request to another node of the quorum is repeated.",
+    ),
     ConfigDef(
         "controller.quorum.voters",
         LIST,
@@ -44,7 +100,12 @@ QUORUM_CONFIGS = table(
     idle("controller.quota.window.num", INT, "11", low=1),
     idle("controller.quota.window.size.seconds", INT, "1", low=1),
     idle("controller.socket.timeout.ms", INT, "30000"),
-    idle("initial.broker.registration.timeout.ms", INT, "60000"),
+    ConfigDef(
+        "initial.broker.registration.timeout.ms",
+        INT,
+        "60000",
+        doc="How long a broker that starts tries to register with the controller.",
+    ),
     idle("internal.metadata.delete.delay.millis", LONG, "60000", internal=True),
     idle("internal.metadata.log.segment.bytes", INT, None, internal=True),
     idle("internal.metadata.max.batch.size.in.bytes", INT, "8388608", internal=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.core.metadata.delta import Delta
+from penstock.core.metadata.difference import difference
 from penstock.core.metadata.image import EMPTY, Image
 from penstock.protocol.generated.abort_transaction_record import AbortTransactionRecord
 from penstock.protocol.generated.begin_transaction_record import BeginTransactionRecord
@@ -31,6 +32,13 @@ class Loader:
             self._take(record, delta)
         self.image = delta.apply(offset, epoch)
         return delta
+
+    def load_snapshot(self, records: Iterable[Message], offset: int, epoch: int) -> Delta:
+        """A snapshot that ends with `offset` takes the place of everything so far."""
+        before, fresh = self.image, Loader()
+        fresh.load(records, offset, epoch)
+        self.image, self._transaction = fresh.image, None
+        return difference(before, self.image)
 
     def _take(self, record: Message, delta: Delta) -> None:
         if isinstance(record, BeginTransactionRecord):

@@ -1,19 +1,23 @@
-"""The voters of the metadata quorum, as the log's control records name them."""
+"""The voters of the metadata quorum, as the log's control records name them, and how they changed along the log."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from penstock.base.ids import NO_ID
 from penstock.protocol.generated.k_raft_version_record import KRaftVersionRecord
 from penstock.protocol.generated.voters_record import Endpoint, KRaftVersionFeature, VotersRecord
 from penstock.protocol.generated.voters_record import Voter as VoterField
 from penstock.records.control import ControlType
 
+T = TypeVar("T")
 Control = tuple[ControlType, bytes]
 """A control record's type and the bytes of its value."""
 
 KRAFT_VERSION_LATEST = 1
 """The level at which voters stand in the log and may change."""
+FORMATTED = -1
+"""The offset of what was not written to the log but into the snapshot that it was formatted with."""
 
 
 class VoterEndpoint(NamedTuple):
@@ -22,12 +26,27 @@ class VoterEndpoint(NamedTuple):
     port: int
 
 
+class Replica(NamedTuple):
+    """Who keeps a copy of the log. With another directory the same node is another one: it has forgotten its votes."""
+
+    id: int
+    directory_id: bytes = NO_ID
+
+
 class Voter(NamedTuple):
     id: int
     directory_id: bytes
+    """All zeros where voters stand in the configuration: there nobody knows it."""
     endpoints: tuple[VoterEndpoint, ...]
     kraft_version_min: int = 0
     kraft_version_max: int = KRAFT_VERSION_LATEST
+
+    @property
+    def replica(self) -> Replica:
+        return Replica(self.id, self.directory_id)
+
+    def is_replica(self, replica: Replica) -> bool:
+        return self.id == replica.id and self.directory_id in (NO_ID, replica.directory_id)
 
 
 Voters = tuple[Voter, ...]
@@ -64,27 +83,79 @@ def decode_voters(value: bytes) -> Voters:
 
 
 class VoterHistory:
-    """What the control records of a log and its snapshot say of voters, read in their order."""
+    """What the control records of a log and its snapshot say of voters, with the offset at which they say it.
 
-    def __init__(self) -> None:
-        self.kraft_version = 0
-        self.voters: Voters = ()
-        self.in_log = False
+    The last entry counts, committed or not: a change of voters is in force from the moment it is in a log (KIP-853).
+    Invariant: offsets ascend; entries go when the log is cut below them.
+    """
+
+    def __init__(self, static: Voters = ()) -> None:
+        self.static = static
+        """The voters of the configuration: in force while the log names none."""
+        self._versions: list[tuple[int, int]] = []
+        self._voters: list[tuple[int, Voters]] = []
+
+    @property
+    def kraft_version(self) -> int:
+        return self._versions[-1][1] if self._versions else 0
+
+    @property
+    def voters(self) -> Voters:
+        return self._voters[-1][1] if self._voters else self.static
+
+    @property
+    def offset(self) -> int:
+        """Where the voters that are in force were written."""
+        return self._voters[-1][0] if self._voters else FORMATTED
+
+    @property
+    def in_log(self) -> bool:
         """Whether the log itself names the voters, and not only the snapshot that it was formatted with."""
+        return self.offset > FORMATTED
 
-    def learn(self, kind: ControlType, value: bytes, *, in_log: bool) -> None:
+    def learn(self, kind: ControlType, value: bytes, offset: int) -> None:
         if kind is ControlType.KRAFT_VERSION:
-            self.kraft_version = KRaftVersionRecord.decode(value, 0).k_raft_version
+            self._versions.append((offset, KRaftVersionRecord.decode(value, 0).k_raft_version))
         elif kind is ControlType.KRAFT_VOTERS:
-            self.voters = decode_voters(value)
-            self.in_log = in_log
+            self._voters.append((offset, decode_voters(value)))
 
-    def control_records(self) -> list[Control]:
-        """What says the same again: for a snapshot, or for the first batch after formatting."""
-        if self.kraft_version == 0:
+    def begin(self, kraft_version: int, voters: Voters) -> None:
+        """As formatted."""
+        self._versions, self._voters = [(FORMATTED, kraft_version)], [(FORMATTED, voters)]
+
+    def forget(self) -> None:
+        """A snapshot takes the place of the log, and brings what it says of voters."""
+        self._versions, self._voters = [], []
+
+    def cut(self, end_offset: int) -> None:
+        """The log now ends at `end_offset`."""
+        self._versions = [one for one in self._versions if one[0] < end_offset]
+        self._voters = [one for one in self._voters if one[0] < end_offset]
+
+    def settle(self, end_offset: int) -> None:
+        """Everything below is committed and no snapshot will be made of less: what was in force before is forgotten."""
+        self._voters = _from_last(self._voters, end_offset)
+        self._versions = _from_last(self._versions, end_offset)
+
+    def find(self, node_id: int) -> Voter | None:
+        return next((one for one in self.voters if one.id == node_id), None)
+
+    def is_voter(self, replica: Replica) -> bool:
+        return any(one.is_replica(replica) for one in self.voters)
+
+    def control_records(self, offset: int | None = None) -> list[Control]:
+        """What says the same again: for a snapshot of what lies up to `offset`, or for the first batch of all."""
+        versions = [one for at, one in self._versions if offset is None or at <= offset]
+        voters = [one for at, one in self._voters if offset is None or at <= offset]
+        if not versions or versions[-1] == 0:
             return []
-        version = KRaftVersionRecord(k_raft_version=self.kraft_version).encode(0)
+        version = KRaftVersionRecord(k_raft_version=versions[-1]).encode(0)
         return [
             (ControlType.KRAFT_VERSION, bytes(version)),
-            (ControlType.KRAFT_VOTERS, encode_voters(self.voters)),
+            (ControlType.KRAFT_VOTERS, encode_voters(voters[-1] if voters else ())),
         ]
+
+
+def _from_last(entries: list[tuple[int, T]], end_offset: int) -> list[tuple[int, T]]:
+    passed = sum(1 for at, _ in entries if at < end_offset)
+    return entries[max(passed - 1, 0) :]

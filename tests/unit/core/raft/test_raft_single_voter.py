@@ -11,15 +11,15 @@ from penstock.base.ids import id_from_text
 from penstock.core.metadata.image import Partition
 from penstock.core.metadata.records import partition_record
 from penstock.core.raft.batches import build_metadata_batch, read_batches
-from penstock.core.raft.leader import begin_epoch
+from penstock.core.raft.leader import first_records
 from penstock.core.raft.retention import StoredSnapshot, outdated
 from penstock.core.raft.snapshot import SnapshotId, decode_snapshot, encode_snapshot, snapshot_id
 from penstock.core.raft.state import QuorumState
-from penstock.core.raft.voters import Voter, VoterEndpoint, VoterHistory
+from penstock.core.raft.voters import FORMATTED, Voter, VoterEndpoint, VoterHistory
 from penstock.protocol.generated.config_record import ConfigRecord
 from penstock.protocol.generated.topic_record import TopicRecord
 from penstock.records.batch import patch
-from penstock.records.control import ControlType
+from penstock.records.control import ControlType, build_control_batch
 
 KAFKA_VOTERS_SNAPSHOT = b64decode(
     "AAAAAAAAAAAAAACaAAAAAALGztLtACAAAAACAAABoeHKhCcAAAGh4cqEJ///////////////////AAAAAyoAAAAIAAAAAxYAAAAAAaHhyoQeAAAe"
@@ -45,7 +45,7 @@ ME = Voter(1, DIRECTORY, (VoterEndpoint("CONTROLLER", "localhost", 39093),))
 def formatted() -> VoterHistory:
     history = VoterHistory()
     for kind, value in decode_snapshot(KAFKA_VOTERS_SNAPSHOT, "0-0").controls:
-        history.learn(kind, value, in_log=False)
+        history.learn(kind, value, FORMATTED)
     return history
 
 
@@ -54,10 +54,19 @@ def test_voters_are_read_from_a_directory_that_kafka_formatted():
     assert (history.kraft_version, history.voters, history.in_log) == (1, (ME,), False)
 
 
+def first_batch(history: VoterHistory, me: Voter, epoch: int, now_ms: int) -> bytes:
+    records = first_records(history, me, [me.id])
+    for offset, (kind, value) in enumerate(records):
+        history.learn(kind, value, offset)
+    return bytes(build_control_batch(records, timestamp=now_ms, leader_epoch=epoch))
+
+
 def test_the_first_batch_is_the_one_that_kafka_writes():
-    begun = begin_epoch(QuorumState(), formatted(), ME, log_epoch=-1, now_ms=1794789526209)
-    assert bytes(begun.batch) == KAFKA_FIRST_BATCH
-    assert begun.state.encode() == (
+    assert first_batch(formatted(), ME, 1, 1794789526209) == KAFKA_FIRST_BATCH
+
+
+def test_the_state_file_is_the_one_that_kafka_writes():
+    assert QuorumState(leader_id=1, leader_epoch=1).encode() == (
         b'{"leaderId":1,"leaderEpoch":1,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
     )
 
@@ -83,17 +92,12 @@ def kinds(batch: bytes) -> list[ControlType]:
 
 def test_a_later_epoch_names_the_voters_only_if_they_changed():
     history = formatted()
-    first = begin_epoch(QuorumState(), history, ME, log_epoch=-1, now_ms=1)
-    second = begin_epoch(first.state, history, ME, log_epoch=1, now_ms=2)
+    first_batch(history, ME, 1, 1)
+    second = first_batch(history, ME, 2, 2)
     moved = ME._replace(endpoints=(VoterEndpoint("CONTROLLER", "localhost", 1),))
-    third = begin_epoch(second.state, history, moved, log_epoch=2, now_ms=3)
-    assert kinds(second.batch) == [ControlType.LEADER_CHANGE]
-    assert kinds(third.batch) == [ControlType.LEADER_CHANGE, ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS]
-    assert [first.state.leader_epoch, second.state.leader_epoch, third.state.leader_epoch] == [1, 2, 3]
-
-
-def test_an_epoch_is_above_every_one_that_the_log_has_seen():
-    assert begin_epoch(QuorumState(leader_epoch=2), formatted(), ME, log_epoch=7, now_ms=1).state.leader_epoch == 8
+    third = first_batch(history, moved, 3, 3)
+    assert kinds(second) == [ControlType.LEADER_CHANGE]
+    assert kinds(third) == [ControlType.LEADER_CHANGE, ControlType.KRAFT_VERSION, ControlType.KRAFT_VOTERS]
 
 
 def test_a_quorum_with_voters_in_its_configuration_keeps_its_older_state_file():
@@ -101,9 +105,8 @@ def test_a_quorum_with_voters_in_its_configuration_keeps_its_older_state_file():
         b'{"clusterId":"","leaderId":1,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,"currentVoters":[{"voterId":1}],'
         b'"data_version":0}'
     )
-    begun = begin_epoch(QuorumState.decode(before), VoterHistory(), ME, log_epoch=1, now_ms=1)
-    assert begun.state.encode() == before.replace(b'"leaderEpoch":1', b'"leaderEpoch":2')
-    assert kinds(begun.batch) == [ControlType.LEADER_CHANGE]
+    assert QuorumState.decode(before).encode() == before
+    assert kinds(first_batch(VoterHistory((ME,)), ME, 2, 1)) == [ControlType.LEADER_CHANGE]
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"data_version":1}', b'{"data_version":2,"leaderId":1}'])

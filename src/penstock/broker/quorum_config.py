@@ -1,0 +1,55 @@
+"""What the configuration says of the quorum."""
+
+from __future__ import annotations
+
+from penstock.base.ids import NO_ID
+from penstock.broker.config import BrokerConfig, ConfigFault
+from penstock.core.raft.settings import Settings
+from penstock.core.raft.voters import Voter, VoterEndpoint, Voters
+
+CONTROLLER = "controller"
+
+
+def is_controller(config: BrokerConfig) -> bool:
+    return CONTROLLER in config.texts("process.roles")
+
+
+def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
+    """Where this node's controller listens, as configured."""
+    return tuple(
+        VoterEndpoint(one.name, one.host or "localhost", one.port)
+        for one in config.listeners
+        if one.name in config.controller_listener_names
+    )
+
+
+def configured_voters(config: BrokerConfig, me: Voter) -> Voters:
+    """`controller.quorum.voters`, each written as id@host:port; this node alone where it names nobody."""
+    texts = config.texts("controller.quorum.voters")
+    voters = tuple(_voter(text, config) for text in texts)
+    if not voters:
+        return (me._replace(directory_id=NO_ID),) if is_controller(config) else ()
+    return tuple(me._replace(directory_id=NO_ID) if one.id == me.id else one for one in voters)
+
+
+def quorum_settings(config: BrokerConfig) -> Settings:
+    number = config.number
+    return Settings(
+        election_timeout_ms=number("controller.quorum.election.timeout.ms"),
+        election_backoff_max_ms=number("controller.quorum.election.backoff.max.ms"),
+        fetch_timeout_ms=number("controller.quorum.fetch.timeout.ms"),
+        request_timeout_ms=number("controller.quorum.request.timeout.ms"),
+        retry_backoff_ms=number("controller.quorum.retry.backoff.ms"),
+        fetch_max_bytes=number("controller.quorum.fetch.max.bytes"),
+        snapshot_max_bytes=number("controller.quorum.fetch.snapshot.max.bytes"),
+        auto_join=config.flag("controller.quorum.auto.join.enable") and is_controller(config),
+    )
+
+
+def _voter(text: str, config: BrokerConfig) -> Voter:
+    number, at, address = text.partition("@")
+    host, colon, port = address.rpartition(":")
+    if not at or not colon or not number.isdigit() or not port.isdigit():
+        raise ConfigFault(f"controller.quorum.voters: {text!r} is not ID@HOST:PORT")
+    listener = (config.controller_listener_names or ["CONTROLLER"])[0]
+    return Voter(int(number), NO_ID, (VoterEndpoint(listener, host.strip("[]"), int(port)),))
