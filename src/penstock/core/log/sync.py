@@ -58,8 +58,10 @@ class Durability:
     def __init__(self, disk: Disk, directory: str, files: list[File], epochs_saved: int) -> None:
         self._disk = disk
         self._directory = directory
-        self._files = files
         self._names_version = 1
+        self._files = [(file, self._names_version) for file in files]
+        """What is due, with the version at which it became so. A sync that began before then has not covered it, though
+        it may have synced the same file: the active segment is appended to, and closed, while a sync of it runs."""
         self._names_synced = 0
         self._epochs_saved = epochs_saved
         self._own_name_synced = False
@@ -76,8 +78,8 @@ class Durability:
 
     def wrote(self, files: list[File]) -> None:
         """These were written and must be durable before the synced offset moves."""
-        self._files += files
         self._names_version += 1
+        self._files += [(file, self._names_version) for file in files]
 
     def renamed(self) -> None:
         """Names in the directory have changed."""
@@ -92,7 +94,7 @@ class Durability:
         if self.synced_offset == end_offset and not self._files and self._names_synced == self._names_version:
             return None
         work = SyncWork(self._disk, end_offset, self._generation)
-        work.files = [*self._files, active]
+        work.files = [*(file for file, _ in self._files), active]
         work.names_version, work.epochs_version = self._names_version, epochs.version
         if epochs.version != self._epochs_saved:
             work.small.append((f"{self._directory}/{names.EPOCHS}", epochs.encode()))
@@ -111,7 +113,9 @@ class Durability:
 
     def on_synced(self, work: SyncWork) -> None:
         done = {id(file) for file in work.files}
-        self._files = [file for file in self._files if id(file) not in done]
+        self._files = [
+            (file, since) for file, since in self._files if id(file) not in done or since > work.names_version
+        ]
         self._names_synced = max(self._names_synced, work.names_version)
         self._epochs_saved = max(self._epochs_saved, work.epochs_version)
         self._own_name_synced = True
