@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.broker.apis import served
+from penstock.broker.apis import controller_served, served
 from penstock.broker.handlers.cluster import api_versions
-from penstock.broker.network.table import Row
+from penstock.broker.network.table import Row, Table
 from penstock.broker.services import Features
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
@@ -23,15 +23,16 @@ OPEN_TO_ALL = ("ApiVersions", "DescribeCluster", "GetTelemetrySubscriptions", "P
 ADVERTISED_LOWER = ("Produce",)
 """Advertised from version 0 though served from 3: librdkafka looks there for compression."""
 
-ROWS = [pytest.param(row, id=row.name) for row in served().rows]
+ROWS = [pytest.param(row, "broker", id=row.name) for row in served().rows]
+ROWS += [pytest.param(row, "controller", id=f"{row.name}, controller") for row in controller_served().rows]
 
 
 def _path(row: Row) -> str:
     return f"src/{row.module.replace('.', '/')}.py"
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_a_handler_opens_with_its_name_and_the_versions_served(row: Row):
+@pytest.mark.parametrize(("row", "_listener"), ROWS)
+def test_a_handler_opens_with_its_name_and_the_versions_served(row: Row, _listener: str):
     docstring = ast.get_docstring(tree(_path(row)))
     assert docstring is not None
     said = re.match(r"(\w+) (\d+)(?:-(\d+))?\b", docstring)
@@ -40,24 +41,38 @@ def test_a_handler_opens_with_its_name_and_the_versions_served(row: Row):
     assert (name, low, high) == (row.name, row.min_version, row.max_version)
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_what_is_served_is_a_stable_version_of_the_protocol(row: Row):
+@pytest.mark.parametrize(("row", "listener"), ROWS)
+def test_what_is_served_is_a_stable_version_of_the_protocol(row: Row, listener: str):
     api = APIS[row.key]
     assert api.min_version <= row.min_version <= row.max_version <= api.latest_stable
-    assert "broker" in api.listeners
+    assert listener in api.listeners
 
 
-def test_every_handler_stands_in_the_table_once():
+def test_every_handler_stands_in_a_table():
     handlers = sorted(path for path in tracked(HANDLERS, ".py") if _handles(path))
-    assert sorted(_path(row) for row in served().rows) == handlers
+    assert sorted({_path(row) for row in [*served().rows, *controller_served().rows]}) == handlers
+
+
+def test_an_api_of_both_listeners_is_one_and_the_same():
+    """But for Fetch: what a controller is asked for is the metadata log, which no client reads."""
+    controllers = {row.key: row for row in controller_served().rows if row.name != "Fetch"}
+    for row in served().rows:
+        other = controllers.get(row.key, row)
+        assert (row.module, row.acl, row.forwarded) == (other.module, other.acl, other.forwarded)
+
+
+def test_what_brokers_pass_on_is_served_by_controllers():
+    passed_on = [row.key for row in served().rows if row.forwarded]
+    assert [row.key for row in controller_served().rows if row.forwarded] == passed_on
 
 
 def test_a_right_is_asked_for_unless_the_api_is_open_to_all():
     assert tuple(row.name for row in served().rows if row.acl is None) == OPEN_TO_ALL
 
 
-def test_the_table_is_in_the_order_of_the_keys():
-    keys = [row.key for row in served().rows]
+@pytest.mark.parametrize("table", [served(), controller_served()])
+def test_the_table_is_in_the_order_of_the_keys(table: Table):
+    keys = [row.key for row in table.rows]
     assert keys == sorted(keys)
 
 

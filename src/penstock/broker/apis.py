@@ -1,7 +1,9 @@
 """THE TABLE: every API that is served, where it is handled, and what it needs to be allowed.
 
-ApiVersions is answered from it: what is not finished does not stand here. Produce is advertised from version 0, though
-served from 3: librdkafka looks at the old versions to find out whether compression works.
+`served` is what brokers offer to clients, `controller_served` what controllers offer on their own listener, to brokers,
+to each other and to tools. What is `forwarded` is decided by the active controller, whichever node is asked.
+ApiVersions is answered from the tables: what is not finished does not stand here. Produce is advertised from version 0,
+though served from 3: librdkafka looks at the old versions to find out whether compression works.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ _DELETE_GROUP = Acl(Operation.DELETE, Resource.GROUP)
 _DESCRIBE_CLUSTER = Acl(Operation.DESCRIBE, Resource.CLUSTER)
 _DESCRIBE_CONFIGS = Acl(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)
 _ALTER_CONFIGS = Acl(Operation.ALTER_CONFIGS, Resource.CLUSTER)
+_CLUSTER_ACTION = Acl(Operation.CLUSTER_ACTION, Resource.CLUSTER)
 _IDEMPOTENT_WRITE = Acl(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER)
 
 
@@ -42,17 +45,17 @@ def served() -> Table:
             Row(15, "groups.describe_groups", _DESCRIBE_GROUP),
             Row(16, "groups.list_groups", _DESCRIBE_GROUP),
             Row(18, "cluster.api_versions", None),
-            Row(19, "topics.create_topics", _CREATE_TOPIC),
-            Row(20, "topics.delete_topics", _DELETE_TOPIC),
+            Row(19, "topics.create_topics", _CREATE_TOPIC, forwarded=True),
+            Row(20, "topics.delete_topics", _DELETE_TOPIC, forwarded=True),
             Row(21, "data.delete_records", _DELETE_TOPIC),
             Row(22, "data.init_producer_id", _IDEMPOTENT_WRITE),
             Row(23, "data.offset_for_leader_epoch", _DESCRIBE_TOPIC),
             Row(32, "configs.describe_configs", _DESCRIBE_CONFIGS),
-            Row(33, "configs.alter_configs", _ALTER_CONFIGS),
+            Row(33, "configs.alter_configs", _ALTER_CONFIGS, forwarded=True),
             Row(35, "cluster.describe_log_dirs", _DESCRIBE_CLUSTER),
-            Row(37, "topics.create_partitions", _ALTER_TOPIC),
+            Row(37, "topics.create_partitions", _ALTER_TOPIC, forwarded=True),
             Row(42, "groups.delete_groups", _DELETE_GROUP),
-            Row(44, "configs.incremental_alter_configs", _ALTER_CONFIGS),
+            Row(44, "configs.incremental_alter_configs", _ALTER_CONFIGS, forwarded=True),
             Row(47, "groups.offset_delete", _DELETE_GROUP),
             Row(60, "cluster.describe_cluster", None),
             Row(61, "data.describe_producers", _READ_TOPIC),
@@ -60,5 +63,30 @@ def served() -> Table:
             Row(72, "cluster.push_telemetry", None),
             Row(74, "configs.list_config_resources", _DESCRIBE_CONFIGS),
             Row(75, "topics.describe_topic_partitions", _DESCRIBE_TOPIC),
+        ]
+    )
+
+
+def controller_served() -> Table:
+    return Table(
+        [
+            Row(1, "quorum.fetch", _CLUSTER_ACTION, overlaps=True),
+            Row(18, "cluster.api_versions", None),
+            Row(19, "topics.create_topics", _CREATE_TOPIC, forwarded=True),
+            Row(20, "topics.delete_topics", _DELETE_TOPIC, forwarded=True),
+            Row(33, "configs.alter_configs", _ALTER_CONFIGS, forwarded=True),
+            Row(37, "topics.create_partitions", _ALTER_TOPIC, forwarded=True),
+            Row(44, "configs.incremental_alter_configs", _ALTER_CONFIGS, forwarded=True),
+            Row(52, "quorum.vote", _CLUSTER_ACTION),
+            Row(53, "quorum.begin_quorum_epoch", _CLUSTER_ACTION),
+            Row(54, "quorum.end_quorum_epoch", _CLUSTER_ACTION),
+            Row(56, "controlling.alter_partition", _CLUSTER_ACTION),
+            Row(58, "controlling.envelope", _CLUSTER_ACTION),
+            Row(59, "quorum.fetch_snapshot", _CLUSTER_ACTION),
+            Row(62, "controlling.broker_registration", _CLUSTER_ACTION),
+            Row(63, "controlling.broker_heartbeat", _CLUSTER_ACTION),
+            Row(67, "controlling.allocate_producer_ids", _CLUSTER_ACTION),
+            Row(70, "controlling.controller_registration", _CLUSTER_ACTION),
+            Row(82, "quorum.update_raft_voter", _CLUSTER_ACTION),
         ]
     )

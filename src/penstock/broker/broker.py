@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from penstock.base.ids import OFFSETS_TOPIC, random_id
 from penstock.broker.admin import Admin
-from penstock.broker.apis import served
+from penstock.broker.apis import controller_served, served
 from penstock.broker.config import BrokerConfig
 from penstock.broker.controller import Controller
+from penstock.broker.controller_duties import ControllerDuties
+from penstock.broker.controller_link import ControllerLink, Local
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.fetching import Fetching
 from penstock.broker.group_settings import group_settings
 from penstock.broker.housekeeping import Housekeeping
 from penstock.broker.journal import Journal
+from penstock.broker.lifecycle import Lifecycle, last_clean_epoch
 from penstock.broker.listener import Listener
 from penstock.broker.metrics.sources import RaftState, Sources
 from penstock.broker.metrics.watch import Watch
 from penstock.broker.network.budget import Budget
 from penstock.broker.network.door import Door
 from penstock.broker.network.session import Peer, Session
+from penstock.broker.network.table import Table
 from penstock.broker.offsets_log import PartitionedOffsetsLog
 from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds, reserve_block
@@ -35,9 +39,12 @@ from penstock.broker.world import RealWorld, Threads, World
 from penstock.core.metadata.delta import Delta
 from penstock.core.metadata.effective import Node, broker_typed, topic_config, topic_defaults
 from penstock.core.metadata.image import Image
+from penstock.core.raft.voters import VoterEndpoint
 from penstock.core.replication.fetch_session import FetchSessions
 from penstock.core.security.authorizer import AllowAll
 from penstock.core.security.principals import ANONYMOUS
+from penstock.protocol.frames import RequestHeader
+from penstock.protocol.message import Message
 
 log = Journal(__name__)
 
@@ -53,6 +60,7 @@ class Broker:
         """HOST:PORT of the first listener for clients, once started"""
         self.admin_port: int | None = None
         self.listeners: list[Listener] = []
+        self.controller_listeners: list[Listener] = []
         self.services: Services
         self._node = Node(config.node_id, config.values)
         self._world = world or RealWorld()
@@ -60,6 +68,7 @@ class Broker:
         self._random = self._world.random
         self._budget = Budget()
         self._table = served()
+        self._controller_table = controller_served()
         self._watch = Watch(self._clock, self._clock.fine_s)
         self._sources: Sources
         self._admin: Admin | None = None
@@ -69,16 +78,18 @@ class Broker:
         self._jobs: Threads
         self._quorum: Quorum
         self._housekeeping: Housekeeping
+        self._duties: ControllerDuties
 
     async def start(self) -> None:
         config = self.config
         for name in config.unknown:
             log.warning("an unknown configuration is ignored", name=name)
         self.listeners = [Listener(address, self._world) for address in config.client_listeners]
+        self.controller_listeners = [Listener(address, self._world) for address in config.controller_listeners]
         try:
             await self._open()
         except BaseException:
-            for listener in self.listeners:
+            for listener in self.listeners + self.controller_listeners:
                 await listener.close()
             if self._admin is not None:
                 await self._admin.close()
@@ -86,13 +97,18 @@ class Broker:
 
     async def stop(self) -> None:
         self._sources.stopping()
+        await self.services.lifecycle.leave()
         for listener in self.listeners:
             await listener.close()
         await self._housekeeping.stop()
         await self.services.coordinators.close()
-        await self._quorum.leave()
-        await self.services.partitions.close(self._quorum.broker_epoch)
+        await self._duties.stop()
+        await self.services.lifecycle.close()
+        await self.services.partitions.close(self.services.lifecycle.broker_epoch)
+        await self.services.link.close()
         await self._quorum.close()
+        for listener in self.controller_listeners:
+            await listener.close()
         if self._admin is not None:
             await self._admin.close()
         self._jobs.close()
@@ -108,14 +124,18 @@ class Broker:
             self._admin = Admin(config.admin_listener, self._sources)
             self.admin_port = await self._admin.start()
         disk = self._world.disk(config.log_dir)
-        self._quorum = quorum = await Quorum.open(disk, config, self._clock, self._random, self._jobs)
+        self._quorum = quorum = await Quorum.open(
+            disk, config, self._clock, self._random, self._jobs, endpoints=self._controller_endpoints()
+        )
+        previous_epoch = last_clean_epoch(disk)
         waiters = Waiters()
         partitions = Partitions(
             disk, config.log_dir, self._clock, self._jobs, self._random, waiters, config.node_id, self._topic_values
         )
-        partitions.open(quorum.image)
-        controller = Controller(quorum)
-        creation = TopicCreation(controller, self._node, self._random)
+        controller = Controller(quorum, self._node, config, self._clock)
+        link = ControllerLink(quorum, self._clock, self._random)
+        lifecycle = Lifecycle(config, quorum, link, self._clock)
+        creation = TopicCreation(link, quorum, self._node)
         offsets = PartitionedOffsetsLog(partitions, lambda: quorum.image)
         coordinators = Coordinators(
             group_settings(config), offsets, self._clock, self._random, creation.create_offsets_topic
@@ -128,25 +148,34 @@ class Broker:
             jobs=self._jobs,
             quorum=quorum,
             controller=controller,
+            link=link,
+            lifecycle=lifecycle,
             partitions=partitions,
             fetching=self._fetching(partitions),
             waiters=waiters,
             coordinators=coordinators,
-            producer_ids=ProducerIds(lambda: reserve_block(controller, config.node_id, quorum.broker_epoch)),
+            producer_ids=ProducerIds(lambda: reserve_block(link, config.node_id, lifecycle.broker_epoch)),
             telemetry=Telemetry(config.number("telemetry.max.bytes")),
             topic_creation=creation,
         )
+        for listener in self.controller_listeners:
+            await listener.serve(self._door(listener, self._controller_table))
+        await quorum.settled()
+        partitions.open(quorum.image)
         quorum.subscribe(self._follow)
         bound = {listener.address.name: listener.port for listener in self.listeners}
         advertised = config.advertised(bound)
         incarnation = random_id(self._random)
         partitions.directory.sign(incarnation)
-        await quorum.register(advertised, incarnation, stopped_cleanly=partitions.directory.stopped_cleanly)
+        link.local = self._local(self._controller_table)
+        self._duties = ControllerDuties(controller, config, self._clock)
+        self._duties.start()
+        await lifecycle.join(advertised, incarnation, previous_epoch)
         self._lead_offsets(quorum.image)
         self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs, self._world.compact)
         self._housekeeping.start()
         for listener in self.listeners:
-            await listener.serve(self._door(listener))
+            await listener.serve(self._door(listener, self._table))
         self.address = f"{advertised[0].host}:{advertised[0].port}"
         self._sources.ready(self.services, self._raft_state)
 
@@ -155,12 +184,33 @@ class Broker:
         return Fetching(partitions, sessions, self.config.number("fetch.max.bytes"))
 
     def _raft_state(self) -> RaftState:
-        quorum, me = self._quorum, self.config.node_id
-        return RaftState("leader", me, quorum.epoch, me, quorum.high_watermark, quorum.end_offset)
+        quorum = self._quorum
+        return RaftState(
+            quorum.role, quorum.leader_id, quorum.epoch, quorum.voted_id, quorum.high_watermark, quorum.end_offset
+        )
 
-    def _door(self, listener: Listener) -> Door:
+    def _controller_endpoints(self) -> tuple[VoterEndpoint, ...]:
+        """Where the other nodes reach this one's controller."""
+        bound = {listener.address.name: listener.port for listener in self.controller_listeners}
+        told = self.config.advertised_controllers(bound)
+        return tuple(VoterEndpoint(one.name, one.host, one.port) for one in told)
+
+    def _local(self, table: Table) -> Local:
+        """What this broker asks of the controller, where that is in the same process."""
+        listener = self.config.controller_listener_names[0]
+        session = Session(Peer(ANONYMOUS, "localhost", 0, listener), table, AllowAll(), self.services, self._watch)
+
+        async def handle(message: Message) -> Message:
+            row = table.find(message.API_KEY)
+            assert row is not None, "a broker asks only what controllers serve"
+            answer: Message = await session.answer(row, RequestHeader(row.key, row.max_version, 0, None), message)
+            return answer
+
+        return handle
+
+    def _door(self, listener: Listener, table: Table) -> Door:
         config = self.config
-        table, services, authorizer, watch = self._table, self.services, AllowAll(), self._watch
+        services, authorizer, watch = self.services, AllowAll(), self._watch
         name = listener.address.name
 
         def make_session(host: str, port: int) -> Session:

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.broker.controller import Controller
-from penstock.core.controller.producer_ids import decide_allocate_producer_ids
+from penstock.broker.controller_link import ControllerLink
 from penstock.protocol.generated.allocate_producer_ids_request import AllocateProducerIdsRequest
+
+_TIMEOUT_MS = 30_000
 
 
 class Block(NamedTuple):
@@ -37,10 +38,10 @@ class ProducerIds:
         return self._next - 1
 
 
-async def reserve_block(controller: Controller, node_id: int, broker_epoch: int) -> Block:
+async def reserve_block(link: ControllerLink, node_id: int, broker_epoch: int) -> Block:
     """A block of ids for this broker, committed. KafkaError where the controller does not know it."""
     request = AllocateProducerIdsRequest(broker_id=node_id, broker_epoch=broker_epoch)
-    answer = await controller.change(lambda image: decide_allocate_producer_ids(image, request))
+    answer = await link.ask(request, _TIMEOUT_MS)
     if answer.error_code:
         raise KafkaError(ErrorCode(answer.error_code))
     return Block(answer.producer_id_start, answer.producer_id_start + answer.producer_id_len)

@@ -10,8 +10,12 @@ from penstock.base.ids import OFFSETS_TOPIC
 from penstock.base.ports import Clock, Jobs, Random
 from penstock.broker.config import BrokerConfig
 from penstock.broker.controller import Controller
+from penstock.broker.controller_link import ControllerLink
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.fetching import Fetching
+from penstock.broker.forwarding import forward
+from penstock.broker.lifecycle import Lifecycle
+from penstock.broker.network.session import Peer
 from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds
 from penstock.broker.quorum import Quorum
@@ -42,6 +46,8 @@ class Services:
     jobs: Jobs
     quorum: Quorum
     controller: Controller
+    link: ControllerLink
+    lifecycle: Lifecycle
     partitions: Partitions
     fetching: Fetching
     waiters: Waiters
@@ -61,6 +67,10 @@ class Services:
     def controller_id(self) -> int:
         """Any broker may be told: an admin request reaches the active controller from each."""
         return self.config.node_id
+
+    async def forward(self, peer: Peer, frame: bytes) -> bytes:
+        """The active controller's answer to a client's request."""
+        return await forward(self.link, peer, frame, self.config.number("request.timeout.ms"))
 
     def offsets_leader(self, partition: int) -> int:
         """Who coordinates the groups of a partition of `__consumer_offsets`; -1 where nobody does."""

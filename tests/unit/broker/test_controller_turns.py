@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
 
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.broker.config import BrokerConfig
 from penstock.broker.controller import Controller
+from penstock.broker.embedded import single_node
 from penstock.broker.quorum import Quorum
+from penstock.broker.system import SystemClock
 from penstock.core.controller.result import Result
 from penstock.core.metadata.delta import Delta
+from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Image
 from penstock.protocol.generated.topic_record import TopicRecord
 from penstock.protocol.message import Message
@@ -22,7 +27,11 @@ class SlowQuorum:
 
     def __init__(self) -> None:
         self.image = Image()
+        self.is_leader = True
         self._pending: list[tuple[Sequence[Message], asyncio.Future[int]]] = []
+
+    def on_leadership(self, callback: Callable[[bool, int], None]) -> None:
+        """It does not change here."""
 
     def propose(self, records: Sequence[Message]) -> asyncio.Future[int]:
         committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -44,6 +53,11 @@ class SlowQuorum:
         self._pending.pop(0)[1].set_exception(OSError("no space left"))
 
 
+def controller_of(quorum: SlowQuorum) -> Controller:
+    config = BrokerConfig(single_node("/nowhere"))
+    return Controller(cast(Quorum, quorum), Node(1, {}), config, SystemClock())
+
+
 def create_once(image: Image) -> Result[str]:
     if image.topic("orders") is not None:
         return Result(response="exists")
@@ -58,7 +72,7 @@ async def a_few_ticks() -> None:
 def test_a_client_that_hangs_up_does_not_let_the_next_decide_without_its_topic() -> None:
     async def story() -> str:
         quorum = SlowQuorum()
-        controller = Controller(cast(Quorum, quorum))
+        controller = controller_of(quorum)
         gone = asyncio.create_task(controller.change(create_once))
         await a_few_ticks()
         gone.cancel()
@@ -74,7 +88,7 @@ def test_a_client_that_hangs_up_does_not_let_the_next_decide_without_its_topic()
 def test_a_proposal_that_fails_gives_its_turn_back() -> None:
     async def story() -> str:
         quorum = SlowQuorum()
-        controller = Controller(cast(Quorum, quorum))
+        controller = controller_of(quorum)
         first = asyncio.create_task(controller.change(create_once))
         await a_few_ticks()
         quorum.fail()
@@ -86,3 +100,15 @@ def test_a_proposal_that_fails_gives_its_turn_back() -> None:
         return await second
 
     assert asyncio.run(story()) == "created"
+
+
+def test_who_does_not_lead_decides_nothing() -> None:
+    async def story() -> ErrorCode:
+        quorum = SlowQuorum()
+        quorum.is_leader = False
+        with pytest.raises(KafkaError) as refusal:
+            await controller_of(quorum).change(create_once)
+        assert quorum._pending == []
+        return refusal.value.code
+
+    assert asyncio.run(story()) is ErrorCode.NOT_CONTROLLER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.base.configs.define import ConfigType, Dynamic, idle, table
+from penstock.base.configs.define import ConfigDef, ConfigType, Dynamic, idle, table
 
 BOOLEAN = ConfigType.BOOLEAN
 STRING = ConfigType.STRING
@@ -13,10 +13,21 @@ CLUSTER_WIDE = Dynamic.CLUSTER_WIDE
 REPLICATION_CONFIGS = table(
     idle("alter.log.dirs.replication.quota.window.num", INT, "11", low=1),
     idle("alter.log.dirs.replication.quota.window.size.seconds", INT, "1", low=1),
-    idle("auto.leader.rebalance.enable", BOOLEAN, "true"),
+    ConfigDef(
+        "auto.leader.rebalance.enable",
+        BOOLEAN,
+        "true",
+        doc="Whether the controller gives leaders back to the first replicas of their partitions by itself.",
+    ),
     idle("controlled.shutdown.enable", BOOLEAN, "true"),
     idle("follower.replication.throttled.rate", LONG, "9223372036854775807", low=0, dynamic=CLUSTER_WIDE),
-    idle("leader.imbalance.check.interval.seconds", LONG, "300", low=1),
+    ConfigDef(
+        "leader.imbalance.check.interval.seconds",
+        LONG,
+        "300",
+        low=1,
+        doc="How often the controller looks whether leaders are to be given back.",
+    ),
     idle("leader.replication.throttled.rate", LONG, "9223372036854775807", low=0, dynamic=CLUSTER_WIDE),
     idle("num.replica.alter.log.dirs.threads", INT, None),
     idle("num.replica.fetchers", INT, "1", low=1, dynamic=CLUSTER_WIDE),
@@ -33,5 +44,12 @@ REPLICATION_CONFIGS = table(
     idle("replica.socket.timeout.ms", INT, "30000"),
     idle("replication.quota.window.num", INT, "11", low=1),
     idle("replication.quota.window.size.seconds", INT, "1", low=1),
-    idle("unclean.leader.election.interval.ms", LONG, "300000", low=1, internal=True),
+    ConfigDef(
+        "unclean.leader.election.interval.ms",
+        LONG,
+        "300000",
+        low=1,
+        internal=True,
+        doc="How often the controller looks for partitions without a leader that may be led by any replica.",
+    ),
 )

@@ -190,7 +190,7 @@ SERVER_CONFIGS = table(
     idle("producer.purgatory.purge.interval.requests", INT, "1000"),
     idle("queued.max.request.bytes", LONG, "-1"),
     idle("queued.max.requests", INT, "500", low=1),
-    idle("request.timeout.ms", INT, "30000"),
+    ConfigDef("request.timeout.ms", INT, "30000", doc="How long a broker waits for the active controller to answer."),
     idle("socket.connection.setup.timeout.max.ms", LONG, "30000"),
     idle("socket.connection.setup.timeout.ms", LONG, "10000"),
     idle("socket.listen.backlog.size", INT, "50", low=1),

@@ -1,14 +1,15 @@
 """One client's session: who it is, and the way of each of its requests to a handler and back.
 
 A request is looked up in the table of APIs. Handlers of the data path get the raw frame; all others get the decoded
-message and return one, at once or as a coroutine.
+message and return one, at once or as a coroutine. What only the active controller can answer is passed on to it as it
+came, where that is another node.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -21,7 +22,7 @@ from penstock.broker.network.table import Row, Table
 from penstock.core.security.acl import CLUSTER_NAME, Operation, Resource
 from penstock.core.security.authorizer import Authorizer, operation_bits
 from penstock.core.security.principals import Principal
-from penstock.protocol.frames import RequestHeader, decode_request_header, response_frame
+from penstock.protocol.frames import LENGTH_BYTES, RequestHeader, decode_request_header, response_frame
 
 log = Journal(__name__)
 
@@ -47,6 +48,8 @@ class Session:
         """name and version, as ApiVersions told them"""
         self.barrier = False
         """whether the request handled last holds back the ones behind it"""
+        self.at_close: Callable[[], None] | None = None
+        """called when the connection is gone"""
         self.table = table
         self._authorizer = authorizer
         self._watch = watch
@@ -73,13 +76,27 @@ class Session:
             answer = self._call_raw(row, header, body, at)
         else:
             request = row.request_class.decode(memoryview(body)[at:], header.api_version, REQUEST_ELEMENTS_MAX)
-            answer = self._call(row, header, request)
+            if row.forwarded and not self.services.controller.is_active:
+                answer = self._pass_on(row, header, request, bytes(body))
+            else:
+                answer = self._call(row, header, request)
         watch.note(row.name, watch.now_s() - began)
         return answer
 
     def close(self) -> None:
         for task in list(self._tasks):
             task.cancel()
+        if self.at_close is not None:
+            self.at_close()
+
+    def speaking_for(self, peer: Peer) -> Session:
+        """A session for somebody whose request has come over this one."""
+        return Session(peer, self.table, self._authorizer, self.services, self._watch)
+
+    async def answer(self, row: Row, header: RequestHeader, request: Any) -> Any:
+        """The answer of a row's handler to one request that came by no connection of its own."""
+        answer = row.handler.handle(self, header, request)
+        return await answer if inspect.isawaitable(answer) else answer
 
     def allows(self, operation: Operation, resource: Resource, name: str = CLUSTER_NAME) -> bool:
         peer = self.peer
@@ -101,17 +118,20 @@ class Session:
         try:
             answer = row.handler.handle(self, header, request)
             if inspect.isawaitable(answer):
-                return self._await(row, header, answer)
+                return self._await(row, header, request, answer)
             return self._finish(row, header, answer)
         except (CloseConnection, DecodeError):
             raise
-        except Exception:
-            return self._unexpected(row, header)
+        except Exception as fault:
+            return self._refused(row, header, request, fault)
 
-    def _await(self, row: Row, header: RequestHeader, answer: Awaitable[Any]) -> Reply:
+    def _pass_on(self, row: Row, header: RequestHeader, request: Any, frame: bytes) -> Reply:
+        return self._await(row, header, request, self.services.forward(self.peer, frame))
+
+    def _await(self, row: Row, header: RequestHeader, request: Any, answer: Awaitable[Any]) -> Reply:
         reply = Reply()
         task = asyncio.get_running_loop().create_task(
-            self._run(row, header, self._watch.timed(row.name, answer), reply)
+            self._run(row, header, request, self._watch.timed(row.name, answer), reply)
         )
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -121,32 +141,45 @@ class Session:
         reply.abandon = partial(_cancel, task)
         return reply
 
-    async def _run(self, row: Row, header: RequestHeader, answer: Awaitable[Any], reply: Reply) -> None:
+    async def _run(self, row: Row, header: RequestHeader, request: Any, answer: Awaitable[Any], reply: Reply) -> None:
         try:
             reply.complete(self._finish(row, header, await answer))
         except CloseConnection as fault:
             reply.refuse(fault)
-        except Exception:
+        except Exception as fault:
             try:
-                reply.complete(self._unexpected(row, header))
-            except CloseConnection as fault:
-                reply.refuse(fault)
+                reply.complete(self._refused(row, header, request, fault))
+            except CloseConnection as closing:
+                reply.refuse(closing)
 
     def _finish(self, row: Row, header: RequestHeader, response: Any) -> Parts:
+        if type(response) is bytes:  # a controller's answer, which has its header already
+            return [len(response).to_bytes(LENGTH_BYTES, "big") + response]
         version = header.api_version
         return [response_frame(header.api_key, version, header.correlation_id, response.encode(version))]
 
-    def _unexpected(self, row: Row, header: RequestHeader) -> Parts:
-        """A bug of ours: told with its story in the log, and to the client as UNKNOWN_SERVER_ERROR if there is room."""
-        log.exception("request failed", api=row.name, version=header.api_version, client_id=self.client_id)
-        response = row.response_class()
-        if not hasattr(response, "error_code"):
-            raise CloseConnection(f"{row.name} failed unexpectedly")
-        response.error_code = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+    def _refused(self, row: Row, header: RequestHeader, request: Any, fault: Exception) -> Parts:
+        """The request as a whole has failed. A KafkaError is told as it is; anything else is a bug of ours: its story
+        goes to the log, and UNKNOWN_SERVER_ERROR to the client, if there is room for it."""
+        if not isinstance(fault, KafkaError):
+            log.exception("request failed", api=row.name, version=header.api_version, client_id=self.client_id)
+            fault = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         try:
-            return self._finish(row, header, response)
+            return self._finish(row, header, _refusal(row, request, fault))
         except KafkaError:  # this version has no room for it
             raise CloseConnection(f"{row.name} failed unexpectedly") from None
+
+
+def _refusal(row: Row, request: Any, error: KafkaError) -> Any:
+    """Handlers whose answers have an error for each item, but none of their own, say how they are refused."""
+    refused = getattr(row.handler, "refused", None)
+    if refused is not None:
+        return refused(request, error)
+    response = row.response_class()
+    if not hasattr(response, "error_code"):
+        raise CloseConnection(f"{row.name} failed: {error.code.name}")
+    response.error_code = int(error.code)
+    return response
 
 
 def _cancel(task: asyncio.Task[None]) -> None:

@@ -22,6 +22,7 @@ class Row:
         advertised_from: int | None = None,
         raw: bool = False,
         overlaps: bool = False,
+        forwarded: bool = False,
     ) -> None:
         api = APIS[key]
         self.key = key
@@ -34,6 +35,8 @@ class Row:
         """the handler takes the frame itself"""
         self.overlaps = overlaps
         """requests behind it may start while it waits"""
+        self.forwarded = forwarded
+        """only the active controller can answer it"""
         self.requests = 0
         self.module = f"penstock.broker.handlers.{handler}"
         self._loaded: Any = None

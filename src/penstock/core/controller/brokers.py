@@ -1,26 +1,43 @@
-"""Brokers come and go: registration, unfencing, and the leaders that follow from it."""
+"""Brokers come and go: registration, unfencing, fencing, controlled shutdown, and the leaders that follow from each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from penstock.base.configs.define import ResourceType
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ids import NO_ID
+from penstock.core.controller.elections import Election, Wish, decide_change
+from penstock.core.controller.outlook import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Outlook
 from penstock.core.controller.result import Result
-from penstock.core.metadata.effective import Node, topic_config
-from penstock.core.metadata.image import NO_LEADER, Image, Partition, Topic
+from penstock.core.metadata.effective import Node
+from penstock.core.metadata.image import NO_LEADER, Image, Partition
 from penstock.protocol.generated.broker_registration_change_record import BrokerRegistrationChangeRecord
 from penstock.protocol.generated.broker_registration_request import BrokerRegistrationRequest
 from penstock.protocol.generated.broker_registration_response import BrokerRegistrationResponse
-from penstock.protocol.generated.partition_change_record import PartitionChangeRecord
 from penstock.protocol.generated.register_broker_record import BrokerEndpoint, BrokerFeature, RegisterBrokerRecord
+from penstock.protocol.generated.unregister_broker_record import UnregisterBrokerRecord
+from penstock.protocol.generated.unregister_broker_request import UnregisterBrokerRequest
+from penstock.protocol.generated.unregister_broker_response import UnregisterBrokerResponse
 from penstock.protocol.message import Message
 
 FENCED, UNFENCED = 1, -1
+IN_CONTROLLED_SHUTDOWN = 1
+_RESERVED_DIRECTORIES = (NO_ID, UNASSIGNED_DIRECTORY, LOST_DIRECTORY)
+
+
+def check_broker_epoch(image: Image, broker_id: int, epoch: int) -> None:
+    """A request of a broker counts only from its present incarnation."""
+    broker = image.brokers.get(broker_id)
+    if broker is None:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {broker_id} is not registered")
+    if broker.epoch != epoch:
+        text = f"broker {broker_id} has the epoch {broker.epoch}, the request says {epoch}"
+        raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, text)
 
 
 def decide_register_broker(
     image: Image,
+    node: Node,
     request: BrokerRegistrationRequest,
     *,
     cluster_id: str,
@@ -29,16 +46,26 @@ def decide_register_broker(
 ) -> Result[BrokerRegistrationResponse]:
     """A broker announces itself. Its epoch is the offset that its record will have, so it grows with each start.
 
-    `has_session`: another incarnation of the same id is alive, as its heartbeats say.
+    `has_session`: another incarnation of the same id is alive, as its heartbeats say. A broker that cannot tell the
+    epoch with which it stopped may have lost what it had not synced: it is in no ISR and no ELR until it has caught up.
     """
     try:
         _check_registration(image, request, cluster_id, has_session)
     except KafkaError as error:
         return Result(BrokerRegistrationResponse(error_code=error.code))
     before = image.brokers.get(request.broker_id)
-    same = before is not None and before.incarnation_id == request.incarnation_id
-    epoch = before.epoch if before is not None and same else next_offset
-    record = RegisterBrokerRecord(
+    if before is not None and before.incarnation_id == request.incarnation_id:
+        record = _registration(request, before.epoch)
+        record.fenced, record.in_controlled_shutdown = before.fenced, before.in_controlled_shutdown
+        return Result(BrokerRegistrationResponse(broker_epoch=before.epoch), [record])
+    clean = before is not None and before.epoch == request.previous_broker_epoch
+    changes = _without(image, node, request.broker_id, lost=not clean)
+    records = [_registration(request, next_offset), *changes]
+    return Result(BrokerRegistrationResponse(broker_epoch=next_offset), records)
+
+
+def _registration(request: BrokerRegistrationRequest, epoch: int) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
         broker_id=request.broker_id,
         is_migrating_zk_broker=request.is_migrating_zk_broker,
         incarnation_id=request.incarnation_id,
@@ -56,10 +83,9 @@ def decide_register_broker(
             for one in request.features
         ],
         rack=request.rack,
-        fenced=before.fenced if before is not None and same else True,
+        fenced=True,
         log_dirs=list(request.log_dirs),
     )
-    return Result(BrokerRegistrationResponse(broker_epoch=epoch), [record])
 
 
 def _check_registration(image: Image, request: BrokerRegistrationRequest, cluster_id: str, has_session: bool) -> None:
@@ -70,6 +96,9 @@ def _check_registration(image: Image, request: BrokerRegistrationRequest, cluste
     if before is not None and before.incarnation_id != request.incarnation_id and has_session:
         text = f"another broker is registered as {request.broker_id} and alive"
         raise KafkaError(ErrorCode.DUPLICATE_BROKER_REGISTRATION, text)
+    if request.is_migrating_zk_broker:
+        raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, "brokers from before KRaft cannot register")
+    _check_directories(image, request)
     ranges = {one.name: (one.min_supported_version, one.max_supported_version) for one in request.features}
     for name, level in image.features.items():
         low, high = ranges.get(name, (0, 0))
@@ -78,61 +107,115 @@ def _check_registration(image: Image, request: BrokerRegistrationRequest, cluste
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, text)
 
 
-def decide_unfence_broker(image: Image, node: Node, broker_id: int, *, lead_again: bool = False) -> list[Message]:
-    """A registered broker is ready: it may lead, and leads where nobody else does.
+def _check_directories(image: Image, request: BrokerRegistrationRequest) -> None:
+    named = request.log_dirs
+    taken = {
+        one: other.id for other in image.brokers.values() for one in other.log_dirs if other.id != request.broker_id
+    }
+    fault = None
+    if not named:
+        fault = "no log directory is named"
+    elif any(one in _RESERVED_DIRECTORIES for one in named):
+        fault = "a reserved id is named as a log directory"
+    elif len(set(named)) < len(named):
+        fault = "a log directory is named twice"
+    elif any(one in taken for one in named):
+        fault = f"broker {next(taken[one] for one in named if one in taken)} has registered the same log directory"
+    if fault is not None:
+        raise KafkaError(ErrorCode.INVALID_REGISTRATION, f"broker {request.broker_id}: {fault}")
 
-    `lead_again`: it did not stop cleanly, so what it led it leads in a new epoch: its log may have lost a tail that
-    somebody has read, and what comes in its place must not look the same.
-    """
+
+def decide_unfence_broker(image: Image, node: Node, broker_id: int) -> list[Message]:
+    """A registered broker is ready: it may lead, and leads where nobody else does and it holds what was committed."""
+    broker = image.brokers[broker_id]
+    outlook = Outlook(image, node, joining=broker_id)
+    change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=UNFENCED)
+    return [change, *_changes(outlook, _is_leaderless, lambda _: Wish())]
+
+
+def decide_fence_broker(image: Image, node: Node, broker_id: int) -> list[Message]:
+    """A broker is gone: others lead what it led, and nobody waits for it any more."""
+    broker = image.brokers[broker_id]
+    change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=FENCED)
+    return [*_without(image, node, broker_id), change]
+
+
+def decide_controlled_shutdown(image: Image, node: Node, broker_id: int) -> list[Message]:
+    """A broker wants to go: others take over while it still serves."""
     broker = image.brokers[broker_id]
     records: list[Message] = []
-    if broker.fenced:
-        records.append(BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=UNFENCED))
-    for topic in image.topics.values():
-        records.extend(_elections(image, node, topic, broker_id))
-        if lead_again:
-            records.extend(
-                PartitionChangeRecord(topic_id=topic.id, partition_id=index, leader=broker_id)
-                for index, partition in topic.partitions.items()
-                if partition.leader == broker_id
+    if not broker.in_controlled_shutdown:
+        records.append(
+            BrokerRegistrationChangeRecord(
+                broker_id=broker_id, broker_epoch=broker.epoch, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN
             )
-    return records
-
-
-def decide_fence_broker(image: Image, broker_id: int) -> list[Message]:
-    """A broker is gone. Where it is the only one, its partitions keep it as their leader: nobody else could be."""
-    broker = image.brokers[broker_id]
-    return [BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=FENCED)]
-
-
-def _elections(image: Image, node: Node, topic: Topic, broker_id: int) -> Iterator[Message]:
-    for index, partition in topic.partitions.items():
-        if partition.leader == NO_LEADER and broker_id in partition.replicas:
-            change = _election(partition, broker_id, _unclean_allowed(image, node, topic.name))
-            if change is not None:
-                change.topic_id, change.partition_id = topic.id, index
-                yield change
-
-
-def _unclean_allowed(image: Image, node: Node, topic: str) -> bool:
-    name = "unclean.leader.election.enable"
-    own = image.config(ResourceType.TOPIC, topic).get(name)
-    return (own or topic_config(image, node, topic)[name]).strip().lower() == "true"
-
-
-def _election(partition: Partition, broker_id: int, unclean_allowed: bool) -> PartitionChangeRecord | None:
-    """The change that makes `broker_id` lead, or None where it may not: only a replica that holds all that was
-    committed may, which the in-sync ones do, and the eligible ones (KIP-966) when none is in sync."""
-    if broker_id in partition.isr:
-        return PartitionChangeRecord(leader=broker_id)
-    if partition.isr:
-        return None
-    last_known: list[int] | None = [] if partition.last_known_eligible else None
-    if broker_id in partition.eligible:
-        eligible = [other for other in partition.eligible if other != broker_id]
-        return PartitionChangeRecord(
-            leader=broker_id, isr=[broker_id], eligible_leader_replicas=eligible, last_known_elr=last_known
         )
-    if not partition.eligible and (partition.last_known_eligible == (broker_id,) or unclean_allowed):
-        return PartitionChangeRecord(leader=broker_id, isr=[broker_id], last_known_elr=last_known)
-    return None
+    return [*records, *_without(image, node, broker_id)]
+
+
+def decide_unregister_broker(
+    image: Image, node: Node, request: UnregisterBrokerRequest
+) -> Result[UnregisterBrokerResponse]:
+    """A broker is gone for good: the cluster forgets it."""
+    broker = image.brokers.get(request.broker_id)
+    if broker is None:
+        text = f"Broker ID {request.broker_id} is not currently registered"
+        return Result(UnregisterBrokerResponse(error_code=ErrorCode.BROKER_ID_NOT_REGISTERED, error_message=text))
+    forgotten = UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch)
+    return Result(UnregisterBrokerResponse(error_message=None), [*_without(image, node, broker.id), forgotten])
+
+
+def decide_offline_directories(image: Image, node: Node, broker_id: int, offline: list[bytes]) -> list[Message]:
+    """A broker lost some of its disks: what lies on them is led by others."""
+    broker = image.brokers[broker_id]
+    lost = [one for one in broker.log_dirs if one in offline]
+    if not lost:
+        return []
+
+    def lies_there(partition: Partition) -> bool:
+        held = dict(zip(partition.replicas, partition.directories, strict=False))
+        return broker_id in partition.isr and held.get(broker_id) in lost
+
+    left = [one for one in broker.log_dirs if one not in offline]
+    change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, log_dirs=left)
+    outlook = Outlook(image, node, leaving=broker_id)
+    return [*_changes(outlook, lies_there, lambda partition: _isr_without(partition, broker_id)), change]
+
+
+def leads_any(image: Image, broker_id: int) -> bool:
+    return any(one.leader == broker_id for topic in image.topics.values() for one in topic.partitions.values())
+
+
+def _without(image: Image, node: Node, broker_id: int, *, lost: bool = False) -> Iterator[Message]:
+    """`lost`: what it had not synced may be gone, so it is not eligible either."""
+    outlook = Outlook(image, node, leaving=broker_id)
+    with_eligible = lost and image.eligible_leader_replicas_enabled
+
+    def concerned(partition: Partition) -> bool:
+        return broker_id in partition.isr or (with_eligible and broker_id in partition.eligible)
+
+    gone = (broker_id,) if with_eligible else ()
+    return _changes(outlook, concerned, lambda partition: _isr_without(partition, broker_id, gone))
+
+
+def _isr_without(partition: Partition, broker_id: int, lost: tuple[int, ...] = ()) -> Wish:
+    return Wish(isr=[one for one in partition.isr if one != broker_id], lost=lost)
+
+
+def _is_leaderless(partition: Partition) -> bool:
+    return partition.leader == NO_LEADER
+
+
+def _changes(
+    outlook: Outlook, concerned: Callable[[Partition], bool], wish_of: Callable[[Partition], Wish]
+) -> Iterator[Message]:
+    for topic in outlook.image.topics.values():
+        found = [(index, one) for index, one in topic.partitions.items() if concerned(one)]
+        unclean = bool(found) and outlook.unclean_allowed(topic.name)
+        for index, partition in found:
+            wish = wish_of(partition)
+            if unclean:
+                wish = Wish(isr=wish.isr, lost=wish.lost, election=Election.UNCLEAN)
+            record = decide_change(outlook, topic, index, wish)
+            if record is not None:
+                yield record

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Random
+from penstock.core.controller.outlook import only_directory
 from penstock.core.metadata.image import Broker, Image, Partition
-
-UNASSIGNED_DIRECTORY = bytes(15) + b"\x01"
-"""The broker has several log directories and picks one itself."""
 
 
 def place(image: Image, partitions: int, factor: int, random: Random) -> list[list[int]]:
@@ -71,14 +69,10 @@ def new_partition(image: Image, replicas: Sequence[int]) -> Partition:
     """A partition as it begins: in sync on every active replica, led by the first of them."""
     isr = tuple(broker for broker in replicas if image.brokers[broker].active)
     assert isr, "the caller has seen to it that one replica is active"
-    directories = tuple(_directory(image.brokers[broker]) for broker in replicas)
+    directories = tuple(only_directory(image.brokers[broker]) for broker in replicas)
     return Partition(
         replicas=tuple(replicas), isr=isr, leader=isr[0], leader_epoch=0, partition_epoch=0, directories=directories
     )
-
-
-def _directory(broker: Broker) -> bytes:
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED_DIRECTORY
 
 
 def check_assignment(image: Image, partition: int, replicas: Sequence[int], factor: int | None) -> None:

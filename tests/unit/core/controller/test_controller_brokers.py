@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from penstock.base.errors import ErrorCode
-from penstock.core.controller.brokers import decide_fence_broker, decide_register_broker, decide_unfence_broker
+from penstock.core.controller.brokers import decide_register_broker, decide_unfence_broker
 from penstock.core.controller.features import decide_update_features
 from penstock.core.controller.producer_ids import decide_allocate_producer_ids
 from penstock.core.metadata.effective import Node
+from penstock.core.metadata.image import Image
 from penstock.protocol.generated.allocate_producer_ids_request import AllocateProducerIdsRequest
+from penstock.protocol.generated.broker_registration_change_record import BrokerRegistrationChangeRecord
 from penstock.protocol.generated.broker_registration_request import BrokerRegistrationRequest, Feature, Listener
 from penstock.protocol.generated.feature_level_record import FeatureLevelRecord
 from penstock.protocol.generated.partition_record import PartitionRecord
@@ -31,9 +33,14 @@ def registration(**fields: object) -> BrokerRegistrationRequest:
     return BrokerRegistrationRequest(**(values | fields))  # type: ignore[arg-type]  # fields by name
 
 
+def register(image: Image, request: BrokerRegistrationRequest | None = None, *, next_offset: int = 42, **more: bool):
+    request = request or registration()
+    return decide_register_broker(image, Node(1, {}), request, cluster_id="c", next_offset=next_offset, **more)
+
+
 def test_a_broker_is_registered_fenced_with_its_offset_as_epoch(cluster, replay):
     image = cluster()
-    result = decide_register_broker(image, registration(), cluster_id="c", next_offset=42)
+    result = register(image)
     assert (result.response.error_code, result.response.broker_epoch) == (0, 42)
     broker = replay(image, *result.records).brokers[1]
     assert (broker.epoch, broker.fenced, broker.log_dirs) == (42, True, (b"d" * 16,))
@@ -41,10 +48,8 @@ def test_a_broker_is_registered_fenced_with_its_offset_as_epoch(cluster, replay)
 
 
 def test_the_same_incarnation_keeps_its_epoch(cluster, replay):
-    image = replay(
-        cluster(), *decide_register_broker(cluster(), registration(), cluster_id="c", next_offset=42).records
-    )
-    assert decide_register_broker(image, registration(), cluster_id="c", next_offset=50).response.broker_epoch == 42
+    image = replay(cluster(), *register(cluster()).records)
+    assert register(image, next_offset=50).response.broker_epoch == 42
 
 
 @pytest.mark.parametrize(
@@ -53,10 +58,15 @@ def test_the_same_incarnation_keeps_its_epoch(cluster, replay):
         (registration(cluster_id="other"), False, ErrorCode.INCONSISTENT_CLUSTER_ID),
         (registration(), True, ErrorCode.DUPLICATE_BROKER_REGISTRATION),
         (registration(features=[]), False, ErrorCode.UNSUPPORTED_VERSION),
+        (registration(is_migrating_zk_broker=True), False, ErrorCode.BROKER_ID_NOT_REGISTERED),
+        (registration(log_dirs=[]), False, ErrorCode.INVALID_REGISTRATION),
+        (registration(log_dirs=[b"d" * 16, b"d" * 16]), False, ErrorCode.INVALID_REGISTRATION),
+        (registration(log_dirs=[bytes(15) + b"\x02"]), False, ErrorCode.INVALID_REGISTRATION),
+        (registration(broker_id=2, log_dirs=[b"\x01" * 16]), False, ErrorCode.INVALID_REGISTRATION),
     ],
 )
 def test_a_broker_that_does_not_belong_is_refused(image, request_, has_session, code):
-    result = decide_register_broker(image, request_, cluster_id="c", next_offset=42, has_session=has_session)
+    result = register(image, request_, has_session=has_session)
     assert (result.response.error_code, result.records) == (code, [])
 
 
@@ -80,8 +90,9 @@ def orders(**fields: object) -> list[object]:
         (orders(isr=[], replicas=[2, 3]), {"unclean.leader.election.enable": "true"}, -1, ()),
     ],
 )
-def test_an_unfenced_broker_leads_where_it_holds_what_was_committed(image, replay, partition, static, leader, isr):
-    fenced = replay(image, *partition, *decide_fence_broker(image, 1))
+def test_an_unfenced_broker_leads_where_it_holds_what_was_committed(cluster, replay, partition, static, leader, isr):
+    image = cluster(1, features={"eligible.leader.replicas.version": 1})
+    fenced = replay(image, *partition, BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=11, fenced=1))
     after = replay(fenced, *decide_unfence_broker(fenced, Node(1, static), 1))
     assert after.brokers[1].active
     found = after.partition("orders", 0)

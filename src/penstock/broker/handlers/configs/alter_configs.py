@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
+from penstock.base.errors import KafkaError
 from penstock.broker.handlers.configs.allowing import refusal
 from penstock.broker.network.session import Session
 from penstock.core.controller.configs import decide_alter_configs
 from penstock.core.security.acl import Operation
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.alter_configs_request import AlterConfigsRequest
-from penstock.protocol.generated.alter_configs_response import AlterConfigsResponse
+from penstock.protocol.generated.alter_configs_response import AlterConfigsResourceResponse, AlterConfigsResponse
 
 
 async def handle(session: Session, header: RequestHeader, request: AlterConfigsRequest) -> AlterConfigsResponse:
@@ -21,3 +22,16 @@ async def handle(session: Session, header: RequestHeader, request: AlterConfigsR
         )
     )
     return response
+
+
+def refused(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:
+    results = [
+        AlterConfigsResourceResponse(
+            resource_type=one.resource_type,
+            resource_name=one.resource_name,
+            error_code=error.code,
+            error_message=error.message,
+        )
+        for one in request.resources
+    ]
+    return AlterConfigsResponse(responses=results)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+from penstock.base.errors import KafkaError
 from penstock.broker.network.session import Session
 from penstock.core.controller.topics import decide_create_topics
 from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.create_topics_request import CreateTopicsRequest
-from penstock.protocol.generated.create_topics_response import CreateTopicsResponse
+from penstock.protocol.generated.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 
 
 async def handle(session: Session, header: RequestHeader, request: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -26,3 +27,9 @@ async def handle(session: Session, header: RequestHeader, request: CreateTopicsR
         )
     )
     return response
+
+
+def refused(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsResponse:
+    code, text = error.code, error.message
+    results = [CreatableTopicResult(name=one.name, error_code=code, error_message=text) for one in request.topics]
+    return CreateTopicsResponse(topics=results)

@@ -1,0 +1,176 @@
+"""This broker's life in the cluster: it registers, sends heartbeats, is unfenced once it is ready, and leaves in order.
+
+Registered, it is fenced until its own image has its registration. A controlled shutdown is asked for with the heartbeats
+too: the controller gives what it led to others, and only then lets it go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ports import Clock, Disk
+from penstock.broker.config import BrokerConfig, Listener
+from penstock.broker.controller_link import ControllerLink
+from penstock.broker.journal import Journal
+from penstock.broker.quorum import Quorum
+from penstock.broker.registrations import broker_registration, controller_registration
+from penstock.core.log.checkpoints import CLEAN_SHUTDOWN, decode_clean_shutdown
+from penstock.core.metadata.delta import Delta
+from penstock.core.metadata.image import Image
+from penstock.protocol.generated.broker_heartbeat_request import BrokerHeartbeatRequest
+from penstock.protocol.generated.broker_heartbeat_response import BrokerHeartbeatResponse
+from penstock.protocol.generated.broker_registration_request import BrokerRegistrationRequest
+
+log = Journal(__name__)
+
+_CHANNEL = "heartbeats"
+"""Heartbeats wait behind nothing else: a broker that is busy is alive."""
+_FINAL = (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.UNSUPPORTED_VERSION, ErrorCode.INVALID_REGISTRATION)
+"""refusals that asking again does not change"""
+_UNKNOWN_TO_IT = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
+_AGAIN_MS = 100
+_LEAVING_EVERY_MS = 50
+_LEAVE_WITHOUT_ANSWER_MS = 3_000
+"""for so long a broker that stops waits for a controller to answer: perhaps one is being elected, perhaps none is left"""
+_LEAVE_MS = 60_000
+
+
+def last_clean_epoch(disk: Disk) -> int:
+    """The broker epoch with which the node stopped cleanly; -1 where it did not. To be read before logs are opened."""
+    try:
+        return decode_clean_shutdown(disk.read(CLEAN_SHUTDOWN))
+    except FileNotFoundError:
+        return -1
+
+
+class Lifecycle:
+    """Invariant: `broker_epoch` is the one of the last registration that was accepted."""
+
+    def __init__(self, config: BrokerConfig, quorum: Quorum, link: ControllerLink, clock: Clock) -> None:
+        self.broker_epoch = -1
+        """Known once the broker is registered."""
+        self.is_fenced = True
+        self._config = config
+        self._quorum = quorum
+        self._link = link
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._unfenced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._released: asyncio.Future[None] | None = None
+        """done when the controller lets this broker go; there once it wants to"""
+        self._answered_ms = 0
+        self._registration: BrokerRegistrationRequest
+        self._controller_id: int | None = None
+        quorum.subscribe(self._follow)
+
+    async def join(self, advertised: Sequence[Listener], incarnation: bytes, previous_epoch: int) -> None:
+        """Until this broker may lead. `previous_epoch`: with which it stopped cleanly the last time; -1: it did not."""
+        timeout_ms = self._config.number("initial.broker.registration.timeout.ms")
+        await self._link.ask(controller_registration(self._config, self._quorum, incarnation), timeout_ms)
+        self._registration = broker_registration(self._config, self._quorum, incarnation, advertised)
+        self._registration.previous_broker_epoch = previous_epoch
+        await self._register(timeout_ms)
+        self._task = asyncio.get_running_loop().create_task(self._beat())
+        await asyncio.shield(self._unfenced)
+
+    async def leave(self) -> None:
+        """Until the controller has given to others what this broker led, or there is no controller to ask."""
+        if self._task is None:
+            return
+        self._released = asyncio.get_running_loop().create_future()
+        self._answered_ms = began_ms = self._clock.monotonic_ms()
+        self._wake.set()
+        while not self._released.done():
+            await asyncio.wait({self._released}, timeout=_LEAVING_EVERY_MS / 1000)
+            now_ms = self._clock.monotonic_ms()
+            if now_ms - self._answered_ms > _LEAVE_WITHOUT_ANSWER_MS or now_ms - began_ms > _LEAVE_MS:
+                log.warning("the controller could not be told that the broker stops", broker=self._config.node_id)
+                break
+
+    async def close(self) -> None:
+        """No more heartbeats."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def hurry(self) -> None:
+        """The next heartbeat goes out at once."""
+        self._wake.set()
+
+    async def _register(self, timeout_ms: int) -> None:
+        end_ms = self._clock.monotonic_ms() + timeout_ms
+        while True:
+            left_ms = max(1, end_ms - self._clock.monotonic_ms())
+            answer = await self._link.ask(self._registration, left_ms)
+            if not answer.error_code:
+                self.broker_epoch = answer.broker_epoch
+                return
+            code = ErrorCode(answer.error_code)
+            if code in _FINAL or left_ms <= _AGAIN_MS:
+                raise KafkaError(code, f"broker {self._config.node_id} could not register itself: {code.name}")
+            await asyncio.sleep(_AGAIN_MS / 1000)
+
+    async def _beat(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                wait_ms = await self._heartbeat()
+            except KafkaError as error:
+                log.warning("a heartbeat was not answered", fault=str(error))
+                wait_ms = _AGAIN_MS
+            if not self._wake.is_set():
+                await self._sleep(wait_ms)
+
+    async def _sleep(self, wait_ms: int) -> None:
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _heartbeat(self) -> int:
+        """One heartbeat; how long until the next."""
+        leaving, interval_ms = self._released is not None, self._config.number("broker.heartbeat.interval.ms")
+        offset = self._quorum.image.offset
+        request = BrokerHeartbeatRequest(
+            broker_id=self._config.node_id,
+            broker_epoch=self.broker_epoch,
+            current_metadata_offset=offset,
+            want_fence=offset < self.broker_epoch,
+            want_shut_down=leaving,
+        )
+        answer: BrokerHeartbeatResponse = await self._link.ask(request, interval_ms, channel=_CHANNEL)
+        self._answered_ms = self._clock.monotonic_ms()
+        if answer.error_code:
+            return await self._refused(ErrorCode(answer.error_code))
+        self._take(answer)
+        return _LEAVING_EVERY_MS if leaving else interval_ms
+
+    def _take(self, answer: BrokerHeartbeatResponse) -> None:
+        if answer.is_fenced and not self.is_fenced and self._released is None:
+            log.warning(
+                "this broker was fenced: its heartbeats did not reach the controller", broker=self._config.node_id
+            )
+        self.is_fenced = answer.is_fenced
+        if not self.is_fenced and not self._unfenced.done():
+            self._unfenced.set_result(None)
+        if answer.should_shut_down and self._released is not None and not self._released.done():
+            self._released.set_result(None)
+
+    async def _refused(self, code: ErrorCode) -> int:
+        """The controller does not know this incarnation: the broker was unregistered, or another has its id."""
+        log.warning("a heartbeat was refused", broker=self._config.node_id, error=code.name)
+        if code in _UNKNOWN_TO_IT and self._released is None:
+            self._registration.previous_broker_epoch = self.broker_epoch
+            self.is_fenced = True
+            await self._register(self._config.number("broker.session.timeout.ms"))
+            return 0
+        return _AGAIN_MS
+
+    def _follow(self, _delta: Delta, image: Image) -> None:
+        """Its own registration is in the image: it is ready. Shutting down, others wait for what it has seen."""
+        if self.is_fenced and 0 <= self.broker_epoch <= image.offset:
+            self._wake.set()
