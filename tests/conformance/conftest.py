@@ -10,6 +10,8 @@ import pytest
 from apache import ApacheKafka
 from penstock_up import PenstockUp
 
+from tests.conformance.secure_apache import SecureKafka
+
 
 class RunningCluster(Protocol):
     bootstrap: str
@@ -18,6 +20,12 @@ class RunningCluster(Protocol):
 @pytest.fixture(scope="session")
 def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
     with ApacheKafka(tmp_path_factory.mktemp("apache")) as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def secure_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
+    with SecureKafka(tmp_path_factory.mktemp("secure")) as kafka:
         yield kafka
 
 

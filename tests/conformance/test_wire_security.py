@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -34,10 +33,9 @@ FROM_THE_START = fetch.Settings(reset=fetch.Reset.EARLIEST)
 VALUES = [b"value %d " % number + b"." * 10_000 for number in range(200)]
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
-    with SecureKafka(tmp_path_factory.mktemp("secure")) as running:
-        yield running
+@pytest.fixture
+def kafka(secure_kafka: SecureKafka) -> SecureKafka:
+    return secure_kafka
 
 
 @pytest.fixture

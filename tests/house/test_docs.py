@@ -14,6 +14,7 @@ from penstock.base.configs.group import GROUP_CONFIGS
 from penstock.base.configs.metrics import CLIENT_METRICS_CONFIGS
 from penstock.base.configs.topic import TOPIC_CONFIGS
 from penstock.broker.config import ADMIN_LISTENER
+from penstock.wire.security_names import NAMES as CLIENT_SECURITY
 from tests.house.tracked import GENERATED, ROOT, text, tracked, tree
 
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", *tracked("docs/", ".md"))
@@ -26,12 +27,11 @@ OF_OTHERS = ("tests/test-runner",)
 WRITTEN_LATER = re.compile(r"(docs/)?proofs/.*\.json")
 """results: `make prove` and `make bench` write them"""
 
-CONFIGS = {*BROKER_CONFIGS, *TOPIC_CONFIGS, *GROUP_CONFIGS, *CLIENT_METRICS_CONFIGS, ADMIN_LISTENER}
+CONFIGS = {*BROKER_CONFIGS, *TOPIC_CONFIGS, *GROUP_CONFIGS, *CLIENT_METRICS_CONFIGS, *CLIENT_SECURITY, ADMIN_LISTENER}
 NOT_CONFIGS_OF_A_BROKER = {
     "batch.size": "a producer's",
     "linger.ms": "a producer's",
     "group.protocol": "a consumer's",
-    "security.protocol": "a client's",
     "metadata.version": "a feature",
     "kraft.version": "a feature",
     "cluster.id": "in meta.properties",

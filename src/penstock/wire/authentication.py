@@ -52,7 +52,7 @@ class Login:
         try:
             return token()
         except Exception as error:
-            # Its text is not repeated: nobody knows what it holds.
+            # Its text stays its own: nobody knows what it holds.
             raise Refused(f"the function that gives the token raised {type(error).__name__}") from error
 
     def _nonce(self) -> str:

@@ -13,83 +13,20 @@ from dataclasses import dataclass, field
 from penstock.wire.errors import InvalidSecurity
 from penstock.wire.jaas import JaasError, Module
 from penstock.wire.jaas import parse as parse_jaas
-from penstock.wire.sasl import MECHANISMS, OAUTHBEARER, PLAIN, Credentials
-
-PROTOCOL = "security.protocol"
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
-
-FOLLOWED = (
+from penstock.wire.sasl import MECHANISMS, OAUTHBEARER, Credentials
+from penstock.wire.security_names import (
+    CONVERSIONS,
+    FOLLOWED,
+    LOGIN_MODULES,
+    NAMES,
+    NO_TOKENS,
+    OF_NO_EFFECT,
+    PREFIXES,
     PROTOCOL,
-    "sasl.jaas.config",
-    "sasl.mechanism",
-    "sasl.mechanisms",
-    "sasl.password",
-    "sasl.username",
-    "ssl.ca.location",
-    "ssl.ca.pem",
-    "ssl.certificate.location",
-    "ssl.certificate.pem",
-    "ssl.enabled.protocols",
-    "ssl.endpoint.identification.algorithm",
-    "ssl.key.location",
-    "ssl.key.password",
-    "ssl.key.pem",
-    "ssl.keystore.certificate.chain",
-    "ssl.keystore.key",
-    "ssl.keystore.location",
-    "ssl.keystore.password",
-    "ssl.keystore.type",
-    "ssl.truststore.certificates",
-    "ssl.truststore.location",
-    "ssl.truststore.password",
-    "ssl.truststore.type",
+    PROTOCOLS,
+    REFUSED,
+    TLS_VERSIONS,
 )
-OF_NO_EFFECT = (
-    "sasl.login.connect.timeout.ms",
-    "sasl.login.read.timeout.ms",
-    "sasl.login.refresh.buffer.seconds",
-    "sasl.login.refresh.min.period.seconds",
-    "sasl.login.refresh.window.factor",
-    "sasl.login.refresh.window.jitter",
-    "sasl.login.retry.backoff.max.ms",
-    "sasl.login.retry.backoff.ms",
-    "ssl.keymanager.algorithm",
-    "ssl.protocol",
-    "ssl.provider",
-    "ssl.secure.random.implementation",
-    "ssl.trustmanager.algorithm",
-)
-"""about Java's own machinery, or the refreshing of what we do not keep: taken, so that its settings can be used."""
-_NO_JAVA = "it names a class of Java, and there is no Java here"
-_NO_OAUTH = "tokens are not fetched from here; give one to penstock.wire.sasl.Credentials in Python"
-REFUSED = {
-    "enable.ssl.certificate.verification": "a certificate that nobody checks protects nothing; name the authority "
-    "that signed it by ssl.ca.location",
-    "sasl.client.callback.handler.class": _NO_JAVA,
-    "sasl.kerberos.service.name": "Kerberos (GSSAPI) is not spoken",
-    "sasl.login.callback.handler.class": _NO_JAVA,
-    "sasl.login.class": _NO_JAVA,
-    "sasl.oauthbearer.config": _NO_OAUTH,
-    "sasl.oauthbearer.method": _NO_OAUTH,
-    "sasl.oauthbearer.token.endpoint.url": _NO_OAUTH,
-    "ssl.cipher.suites": "suites are chosen by this machine's OpenSSL; ssl.enabled.protocols narrows the versions",
-    "ssl.engine.factory.class": _NO_JAVA,
-}
-NAMES = frozenset({*FOLLOWED, *OF_NO_EFFECT, *REFUSED})
-_PREFIXES = ("ssl.", "sasl.", "security.", "enable.ssl.")
-
-_LOGIN_MODULES = {
-    "org.apache.kafka.common.security.plain.PlainLoginModule": (PLAIN,),
-    "org.apache.kafka.common.security.scram.ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
-}
-_PEM_BY_KEYTOOL = (
-    "`keytool -importkeystore -srckeystore STORE -destkeystore store.p12 -deststoretype PKCS12` and "
-    "`openssl pkcs12 -in store.p12 -nodes -out store.pem` make a PEM file of it"
-)
-_PEM_BY_OPENSSL = "`openssl pkcs12 -in STORE -nodes -out store.pem` makes a PEM file of it"
-CONVERSIONS = {"JKS": _PEM_BY_KEYTOOL, "PKCS12": _PEM_BY_OPENSSL}
-"""by the type of a store that cannot be read: how to make one that can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +73,7 @@ def without(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_ours(name: str) -> bool:
-    return name.startswith(_PREFIXES) or name in NAMES
+    return name.startswith(PREFIXES) or name in NAMES
 
 
 class _Settings:
@@ -166,7 +103,7 @@ class _Settings:
         jaas = self._values.get("sasl.jaas.config")
         if mechanism == OAUTHBEARER:
             raise self._refused(
-                "sasl.mechanism", f"is OAUTHBEARER, and settings have no place for a token: {_NO_OAUTH}"
+                "sasl.mechanism", f"is OAUTHBEARER, and settings have no place for a token: {NO_TOKENS}"
             )
         if jaas is not None:
             options = self._jaas_options(jaas, mechanism)
@@ -198,9 +135,9 @@ class _Settings:
 
     def _check_module(self, module: Module, mechanism: str) -> None:
         # A shaded Kafka has something in front of the package.
-        known = next((name for name in _LOGIN_MODULES if f".{module.name}".endswith(f".{name}")), None)
-        if known is None or mechanism not in _LOGIN_MODULES[known]:
-            wanted = next(name for name, mechanisms in _LOGIN_MODULES.items() if mechanism in mechanisms)
+        known = next((name for name in LOGIN_MODULES if f".{module.name}".endswith(f".{name}")), None)
+        if known is None or mechanism not in LOGIN_MODULES[known]:
+            wanted = next(name for name, mechanisms in LOGIN_MODULES.items() if mechanism in mechanisms)
             raise self._refused("sasl.jaas.config", f"names {module.name}; {mechanism} needs {wanted}")
         for name in ("username", "password"):
             if name not in module.options:

@@ -11,7 +11,8 @@ from contextlib import contextmanager, nullcontext
 
 from penstock.base.errors import KafkaError
 from penstock.wire.errors import AuthenticationFailed, Disconnected, InvalidSecurity
-from penstock.wire.security import CONVERSIONS, Pem, Tls
+from penstock.wire.security import Pem, Tls
+from penstock.wire.security_names import CONVERSIONS
 
 JKS_MAGIC = b"\xfe\xed\xfe\xed"
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -40,7 +41,7 @@ def failure(place: str, error: OSError) -> KafkaError:
         return AuthenticationFailed(place, "TLS", f"its certificate is not accepted: {error.verify_message}")
     if isinstance(error, ssl.SSLError) and not isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
         return AuthenticationFailed(place, "TLS", str(error))
-    return Disconnected(f"{place}: {error or 'no connection in time'}")
+    return Disconnected(f"{place}: {str(error) or 'no connection in time'}")
 
 
 def _trust(made: ssl.SSLContext, trusted: Pem) -> None:

@@ -134,6 +134,7 @@ def test_what_cannot_be_followed_is_refused_by_name_and_without_secrets(settings
 
 def test_settings_about_javas_own_machinery_are_taken() -> None:
     assert parse(tls(protocol="TLSv1.3", keymanager_algorithm="PKIX")) == Security(Tls())
+    assert parse(sasl(kerberos_service_name="kafka", username="a", password="b")).credentials is not None
 
 
 def test_security_travels_to_tasks_and_shows_no_secret() -> None:

@@ -118,11 +118,14 @@ class Site:
         self.brokers.append(TlsBroker(context))
         return self.brokers[-1]
 
-    def ask(self, broker: TlsBroker, host: str = "localhost", mechanism: str = "PLAIN", **settings: Any) -> Any:
+    def ask(self, broker: TlsBroker, **choices: Any) -> Any:
+        return self.ask_at(broker.port, **choices)
+
+    def ask_at(self, port: int, host: str = "localhost", mechanism: str = "PLAIN", **settings: Any) -> Any:
         """One request; the settings are those below `ssl.`."""
         given = {f"ssl.{name.replace('_', '.')}": str(value) for name, value in settings.items()}
         security = parse({"security.protocol": "SSL", **given})
-        bootstrap, request = f"{host}:{broker.port}", SaslHandshakeRequest(mechanism=mechanism)
+        bootstrap, request = f"{host}:{port}", SaslHandshakeRequest(mechanism=mechanism)
         if self._shell == "blocking":
             with blocking.Client(bootstrap, security=security) as client:
                 return client.request(None, request, timeout_ms=20_000)
@@ -219,6 +222,13 @@ def test_no_common_version_is_told(site: Site) -> None:
 def test_a_listener_without_tls_may_be_another_broker_tomorrow(site: Site) -> None:
     with pytest.raises(Disconnected):
         site.ask(site.broker(None), ca_location=site.certificates.authority)
+
+
+def test_a_listener_that_does_not_answer_the_handshake_is_left(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.wire.blocking_link.CONNECT_TIMEOUT_MS", 200)
+    monkeypatch.setattr("penstock.wire.aio.CONNECT_TIMEOUT_MS", 200)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(KafkaError, match="in time"):
+        site.ask_at(silent.getsockname()[1], ca_location=site.certificates.authority)
 
 
 def test_a_blocking_client_waits_for_a_handshake_without_spinning(

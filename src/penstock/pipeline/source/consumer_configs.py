@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.wire.security import NAMES
+from penstock.wire.security_names import NAMES
 
 CONSUMER_CONFIGS = frozenset(
     {
