@@ -15,9 +15,11 @@ from penstock.broker.controller import Controller
 from penstock.broker.controller_duties import ControllerDuties
 from penstock.broker.controller_link import ControllerLink, Local
 from penstock.broker.coordinators import Coordinators
+from penstock.broker.fetchers import Fetchers
 from penstock.broker.fetching import Fetching
 from penstock.broker.group_settings import group_settings
 from penstock.broker.housekeeping import Housekeeping
+from penstock.broker.isr import Isr
 from penstock.broker.journal import Journal
 from penstock.broker.lifecycle import Lifecycle, last_clean_epoch
 from penstock.broker.listener import Listener
@@ -49,6 +51,8 @@ from penstock.protocol.message import Message
 log = Journal(__name__)
 
 _FRAME_DEADLINE_MS = 30_000
+_RACK_AWARE = "RackAwareReplicaSelector"
+"""the one selector of replicas there is, by the name of Kafka's class"""
 _PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 """a broker's configuration that every log needs"""
 
@@ -78,6 +82,8 @@ class Broker:
         self._jobs: Threads
         self._quorum: Quorum
         self._housekeeping: Housekeeping
+        self._isr: Isr
+        self._fetchers: Fetchers
         self._duties: ControllerDuties
 
     async def start(self) -> None:
@@ -102,6 +108,8 @@ class Broker:
             await listener.close()
         await self._housekeeping.stop()
         await self.services.coordinators.close()
+        await self._isr.stop()
+        await self._fetchers.close()
         await self._duties.stop()
         await self.services.lifecycle.close()
         await self.services.partitions.close(self.services.lifecycle.broker_epoch)
@@ -132,9 +140,12 @@ class Broker:
         partitions = Partitions(
             disk, config.log_dir, self._clock, self._jobs, self._random, waiters, config.node_id, self._topic_values
         )
+        partitions.cluster.lag_max_ms = config.number("replica.lag.time.max.ms")
+        self._isr = Isr(partitions, self._clock, config.node_id)
         controller = Controller(quorum, self._node, config, self._clock)
         link = ControllerLink(quorum, self._clock, self._random)
         lifecycle = Lifecycle(config, quorum, link, self._clock)
+        self._fetchers = Fetchers(config, partitions, self._clock, self._random, lambda: lifecycle.broker_epoch)
         creation = TopicCreation(link, quorum, self._node)
         offsets = PartitionedOffsetsLog(partitions, lambda: quorum.image)
         coordinators = Coordinators(
@@ -171,6 +182,8 @@ class Broker:
         self._duties = ControllerDuties(controller, config, self._clock)
         self._duties.start()
         await lifecycle.join(advertised, incarnation, previous_epoch)
+        self._isr.start(link.ask, lambda: lifecycle.broker_epoch)
+        self._fetchers.start(quorum.image)
         self._lead_offsets(quorum.image)
         self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs, self._world.compact)
         self._housekeeping.start()
@@ -181,7 +194,13 @@ class Broker:
 
     def _fetching(self, partitions: Partitions) -> Fetching:
         sessions = FetchSessions(self._random, self.config.number("max.incremental.fetch.session.cache.slots"))
-        return Fetching(partitions, sessions, self.config.number("fetch.max.bytes"))
+        return Fetching(
+            partitions,
+            sessions,
+            self.config.number("fetch.max.bytes"),
+            change_isr=self._isr.change,
+            closest=self.config.text("replica.selector.class").endswith(_RACK_AWARE),
+        )
 
     def _raft_state(self) -> RaftState:
         quorum = self._quorum
@@ -235,7 +254,7 @@ class Broker:
 
     def _follow(self, delta: Delta, image: Image) -> None:
         """The metadata log moved on: partitions first, then who coordinates on them."""
-        self.services.partitions.apply(delta, image)
+        self._fetchers.follow(self.services.partitions.apply(delta, image), image)
         self._lead_offsets(image)
         deleted = [(topic.name, topic.id) for topic in delta.deleted_topics.values()]
         if deleted:
@@ -244,5 +263,6 @@ class Broker:
     def _lead_offsets(self, image: Image) -> None:
         topic = image.topic(OFFSETS_TOPIC)
         if topic is not None:
-            mine = [index for index, one in topic.partitions.items() if one.leader == self.config.node_id]
-            self.services.coordinators.lead(mine)
+            led = {index: one.leader == self.config.node_id for index, one in topic.partitions.items()}
+            self.services.coordinators.resign(index for index, mine in led.items() if not mine)
+            self.services.coordinators.lead(index for index, mine in led.items() if mine)

@@ -75,6 +75,16 @@ class Checkpoints:
         for name in stale:
             del self._names[name]
 
+    def lower(self, name: TopicPartition, offset: int) -> None:
+        """Have recovery point and watermark of one log be no higher than `offset`, durably: what is written there next
+        is neither durable nor committed. What a job was given to write before may say otherwise: it is dropped."""
+        with self._writing:
+            self._forgotten += 1
+            for path in (RECOVERY_POINTS, HIGH_WATERMARKS):
+                offsets = self.read(path)
+                if offsets.get(name, 0) > offset:
+                    self._disk.replace(path, encode_offsets({**offsets, name: offset}))
+
 
 class Checkpoint:
     """The files as they were to be at one moment."""

@@ -114,6 +114,17 @@ class BrokerConfig:
             out.append(Listener(one.name, host, told_one.port or bound[one.name]))
         return out
 
+    @property
+    def inter_broker_listener(self) -> str:
+        """The name of the listener by which other brokers fetch from this one, and it from them."""
+        named = self.text("inter.broker.listener.name") or self.text("security.inter.broker.protocol")
+        names = [one.name for one in self.client_listeners]
+        if named.upper() in names:
+            return named.upper()
+        if self.text("inter.broker.listener.name"):
+            raise ConfigFault(f"inter.broker.listener.name: {named} is none of the listeners {','.join(names)}")
+        return names[0]
+
     def _list(self, name: str) -> list[str]:
         value = self.value(name)
         if isinstance(value, str):

@@ -1,7 +1,9 @@
 """Answering fetches: what the marked positions of a session have to give, now or when enough has come.
 
 A fetch that does not find its `min_bytes` waits: appends to the partitions it watches count towards them, a timer ends
-the wait. Whoever ends it, the positions are read again and answered in the same tick.
+the wait. Whoever ends it, the positions are read again and answered in the same tick. Consumers read up to the
+watermark and watch it; followers read to the log's end and watch that, and where they have come to is noted: it may
+move the watermark, and so release producers, before their own answer is made.
 """
 
 from __future__ import annotations
@@ -12,14 +14,23 @@ from typing import NamedTuple, Protocol, cast
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.network.reply import Parts, Reply
+from penstock.core.replication.closest import NO_PREFERENCE, preferred
 from penstock.core.replication.fetch_session import NO_SESSION, FetchPartition, FetchSession, FetchSessions
+from penstock.core.replication.isr import IsrChange
 from penstock.core.replication.partition import Fetched, Partition
 from penstock.core.security.acl import Operation, Resource
 
 
 class Partitions(Protocol):
     def find(self, topic: str | bytes, index: int) -> Partition:
-        """The partition that this broker leads; KafkaError where it does not."""
+        """The copy here; KafkaError where there is none."""
+
+    def advance(self, partition: Partition) -> None:
+        """The watermark may move: move it, wake who waits for it."""
+
+
+CONSUMER = -1
+"""the replica id of a fetch that does not come from a follower"""
 
 
 class Reader(Protocol):
@@ -34,6 +45,14 @@ class Wanted(NamedTuple):
     max_wait_ms: int
     committed_only: bool
     reader: Reader
+    leader_only: bool = False
+    """a client too old to read from a follower"""
+    rack: str = ""
+    """where a consumer is, to be told of a copy that is closer"""
+    replica_id: int = CONSUMER
+    broker_epoch: int = -1
+    now_ms: int = 0
+    """when a follower's fetch came"""
 
 
 class Outcome(NamedTuple):
@@ -58,14 +77,29 @@ Encode = Callable[[list[Outcome]], Parts]
 
 
 class Fetching:
-    def __init__(self, partitions: Partitions, sessions: FetchSessions, max_bytes: int) -> None:
+    def __init__(
+        self,
+        partitions: Partitions,
+        sessions: FetchSessions,
+        max_bytes: int,
+        *,
+        change_isr: Callable[[Partition, IsrChange], None],
+        closest: bool = False,
+    ) -> None:
         self._partitions = partitions
         self.sessions = sessions
         self._max_bytes = max_bytes
         """of one answer, whatever is asked for"""
+        self._change_isr = change_isr
+        """have the controller asked"""
+        self._closest = closest
+        """Consumers read from the replica in their rack (KIP-392); so followers are told at once where the watermark
+        is."""
 
-    def begin(self, session_id: int, epoch: int, by_id: bool, now_ms: int) -> FetchSession:
-        session, ended = self.sessions.begin(session_id, epoch, by_id, now_ms)
+    def begin(
+        self, session_id: int, epoch: int, by_id: bool, now_ms: int, *, from_follower: bool = False
+    ) -> FetchSession:
+        session, ended = self.sessions.begin(session_id, epoch, by_id, now_ms, always=from_follower)
         for old in ended:
             for place in old.places.values():
                 self.unwatch(place)
@@ -81,42 +115,39 @@ class Fetching:
 
     def unwatch(self, place: FetchPartition) -> None:
         try:
-            self._partitions.find(place.topic, place.index).watchers.pop(place, None)
+            partition = self._partitions.find(place.topic, place.index)
         except KafkaError:
             return
+        partition.watchers.pop(place, None)
+        partition.copiers.pop(place, None)
 
     def answer(self, session: FetchSession, wanted: Wanted, encode: Encode) -> Parts | Reply:
         if wanted.max_bytes > self._max_bytes or wanted.min_bytes > self._max_bytes:
             limits = (min(wanted.min_bytes, self._max_bytes), min(wanted.max_bytes, self._max_bytes))
             wanted = wanted._replace(min_bytes=limits[0], max_bytes=limits[1])
-        collected = self.collect(session, wanted)
+        collected = self.collect(session, wanted, first=True)
         enough = collected.size_bytes >= wanted.min_bytes or collected.at_once
         if enough or wanted.max_wait_ms <= 0 or not session.places:
             return self.told(session, collected, encode)
         return Poll(self, session, wanted, encode, collected.size_bytes).reply
 
-    def collect(self, session: FetchSession, wanted: Wanted) -> Collected:
-        """Read the marked positions until `max_bytes` is used up. The first that has data gives at least one batch."""
+    def collect(self, session: FetchSession, wanted: Wanted, *, first: bool) -> Collected:
+        """Read the marked positions until `max_bytes` is used up. The first that has data gives at least one batch.
+        `first`: the request has just come, and says where a follower is; later looks of a poll do not."""
         room = wanted.max_bytes
         total = 0
         at_once = False
         incremental = session.incremental
         outcomes: list[Outcome] = []
         seen: list[Outcome] = []
+        read = self._read if wanted.replica_id == CONSUMER else self._copy
         for place in list(session.dirty) if incremental else session.places.values():
             if incremental and total and room <= 0:
                 break
             partition = None
             try:
                 partition = self._partitions.find(place.topic, place.index)
-                partition.traffic.fetches += 1
-                if not wanted.reader.allows(Operation.READ, Resource.TOPIC, partition.name.topic):
-                    raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-                if session.id != NO_SESSION:
-                    partition.watchers[place] = None
-                fetched = partition.read(
-                    place, min(place.max_bytes, room), min_one=not total, committed_only=wanted.committed_only
-                )
+                fetched = read(partition, place, wanted, min(place.max_bytes, room), not total, first)
             except KafkaError as fault:
                 if partition is not None:
                     partition.traffic.failed_fetches += 1
@@ -127,24 +158,65 @@ class Fetching:
                 continue
             room -= fetched.size_bytes
             total += fetched.size_bytes
-            at_once = at_once or fetched.diverging is not None
+            at_once = at_once or fetched.diverging is not None or fetched.preferred != NO_PREFERENCE
             outcome = Outcome(place, ErrorCode.NONE, fetched)
             seen.append(outcome)
             if not incremental or fetched.size_bytes or fetched.diverging or _news(place, fetched):
                 outcomes.append(outcome)
+        if self._closest and wanted.replica_id != CONSUMER and outcomes and incremental:
+            at_once = True
         return Collected(outcomes, seen, total, at_once)
+
+    def _read(
+        self, partition: Partition, place: FetchPartition, wanted: Wanted, max_bytes: int, min_one: bool, first: bool
+    ) -> Fetched:
+        partition.traffic.fetches += 1
+        if not wanted.reader.allows(Operation.READ, Resource.TOPIC, partition.name.topic):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if wanted.leader_only:
+            partition.must_lead()
+        if place.session.id != NO_SESSION:
+            partition.watchers[place] = None
+        fetched = partition.read(place, max_bytes, min_one=min_one, committed_only=wanted.committed_only)
+        leading = partition.leading
+        if self._closest and wanted.rack and leading is not None and fetched.diverging is None:
+            elsewhere = preferred(partition.cluster, leading, wanted.rack, place.fetch_offset)
+            if elsewhere != NO_PREFERENCE:
+                return fetched._replace(slices=[], size_bytes=0, preferred=elsewhere)
+        return fetched
+
+    def _copy(
+        self, partition: Partition, place: FetchPartition, wanted: Wanted, max_bytes: int, min_one: bool, first: bool
+    ) -> Fetched:
+        fetched = partition.copy(place, wanted.replica_id, wanted.broker_epoch, max_bytes, min_one)
+        if place.session.id != NO_SESSION:
+            partition.copiers[place] = None
+            if self._closest:
+                partition.watchers[place] = None
+        if first and fetched.diverging is None:
+            change = partition.heard(place, wanted.broker_epoch, wanted.now_ms)
+            if change is not None:
+                self._change_isr(partition, change)
+            before = partition.high_watermark
+            self._partitions.advance(partition)
+            if partition.high_watermark != before:
+                return fetched._replace(high_watermark=partition.high_watermark)
+        return fetched
 
     def told(self, session: FetchSession, collected: Collected, encode: Encode) -> Parts:
         """The answer; the session remembers what its client knows now, and keeps marked what may have more.
 
-        A position that gave data goes to the end of the line, so that a busy one does not starve the others.
+        A position that gave data goes to the end of the line, so that a busy one does not starve the others. One whose
+        next batch was larger than the room that was left for it keeps its place.
         """
         if session.id != NO_SESSION:
             for place, error, fetched in collected.seen:
-                session.dirty.pop(place, None)
                 if fetched is not None:
                     place.high_watermark_sent = fetched.high_watermark
                     place.log_start_sent = fetched.log_start_offset
+                    if not fetched.size_bytes and _has_more(place, fetched):
+                        continue
+                session.dirty.pop(place, None)
                 if error is not ErrorCode.NONE or (fetched is not None and fetched.size_bytes):
                     session.dirty[place] = None
         for place, _, fetched in collected.outcomes:
@@ -156,9 +228,16 @@ class Fetching:
         """Have appends wake a fetch whose session lives for this request alone."""
         for place in session.places.values():
             try:
-                self._partitions.find(place.topic, place.index).watchers[place] = None
+                partition = self._partitions.find(place.topic, place.index)
             except KafkaError:
                 continue
+            watching = partition.watchers if place.replica is None else partition.copiers
+            watching[place] = None
+
+
+def _has_more(place: FetchPartition, fetched: Fetched) -> bool:
+    limit = fetched.high_watermark if fetched.aborted is None else fetched.last_stable_offset
+    return fetched.diverging is None and fetched.preferred < 0 and place.fetch_offset < limit
 
 
 def _news(place: FetchPartition, fetched: Fetched) -> bool:
@@ -195,7 +274,7 @@ class Poll:
 
     def _finish(self) -> None:
         self._stop()
-        collected = self._fetching.collect(self._session, self._wanted)
+        collected = self._fetching.collect(self._session, self._wanted, first=False)
         self.reply.complete(self._fetching.told(self._session, collected, self._encode))
 
     def _stop(self) -> None:

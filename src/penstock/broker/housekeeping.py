@@ -85,8 +85,7 @@ class Housekeeping:
 
     async def checkpoint(self) -> None:
         """Remember how far each log is durable: a crash then scans only what came after."""
-        logs = [(partition.name, partition.log) for partition in self._partitions.all()]
-        await in_thread(self._jobs, self._partitions.directory.checkpoint(logs).write)
+        await in_thread(self._jobs, self._partitions.directory.checkpoint(self._partitions.standing()).write)
 
     async def sweep(self) -> None:
         """Remove from the disk what deleted topics have left."""

@@ -45,6 +45,7 @@ class LogDirectory:
         self._recovery_points = self._checkpoints.read(RECOVERY_POINTS)
         self._start_offsets = self._checkpoints.read(START_OFFSETS)
         self._clean_offsets = self._checkpoints.read(CLEAN_OFFSETS)
+        self._watermarks = self._checkpoints.read(HIGH_WATERMARKS)
         self._doomed: list[str] = []
         """directories of deleted partitions, to be removed from the disk"""
         self._registered: bytes | None = None
@@ -91,6 +92,14 @@ class LogDirectory:
             )
         return opened
 
+    def high_watermark(self, name: TopicPartition) -> int:
+        """As it was known when the checkpoint was written, 0 where nothing is known."""
+        return self._watermarks.get(name, 0)
+
+    def lower(self, name: TopicPartition, offset: int) -> None:
+        """A log is about to be cut at `offset`, or was found to end there: the checkpoints must not be above that."""
+        self._checkpoints.lower(name, offset)
+
     def sign(self, incarnation: bytes) -> None:
         """Before this broker registers as `incarnation`. The one before stays beside it: a crash may come between."""
         known = [id_text(one) for one in (self._registered, incarnation) if one is not None]
@@ -104,6 +113,7 @@ class LogDirectory:
         self._start_offsets.pop(name, None)
         self._clean_offsets.pop(name, None)
         self._recovery_points.pop(name, None)
+        self._watermarks.pop(name, None)
 
     def doomed(self) -> list[str]:
         """What is to be removed from the disk; the caller does it, as a job."""
@@ -116,12 +126,12 @@ class LogDirectory:
         if any(not self.disk.exists(str(name)) for name in new):
             self._checkpoints.forget(name for name in new if not self.disk.exists(str(name)))
 
-    def checkpoint(self, logs: Iterable[tuple[TopicPartition, Log]]) -> Checkpoint:
-        """The checkpoint files as they should be now, for a job to write."""
+    def checkpoint(self, logs: Iterable[tuple[TopicPartition, Log, int]]) -> Checkpoint:
+        """The checkpoint files as they should be now, for a job to write. `logs`: with their watermarks."""
         points, starts, marks, cleaned = {}, {}, {}, {}
-        for name, one in logs:
+        for name, one, high_watermark in logs:
             points[name] = one.recovery_point
-            marks[name] = one.end_offset
+            marks[name] = high_watermark
             if one.clean_offset is not None:
                 cleaned[name] = one.clean_offset
             if one.start_offset > one.segments[0].base_offset:
@@ -130,10 +140,10 @@ class LogDirectory:
             {RECOVERY_POINTS: points, START_OFFSETS: starts, HIGH_WATERMARKS: marks, CLEAN_OFFSETS: cleaned}
         )
 
-    def close(self, logs: list[tuple[TopicPartition, Log]], broker_epoch: int) -> None:
+    def close(self, logs: list[tuple[TopicPartition, Log, int]], broker_epoch: int) -> None:
         """The logs are closed: remember where, and, where all of them closed cleanly, say so."""
         self.checkpoint(logs).write()
-        if all(one.failure is None for _, one in logs):
+        if all(one.failure is None for _, one, _ in logs):
             self.disk.replace(CLEAN_SHUTDOWN, encode_clean_shutdown(broker_epoch))
 
     def _read_incarnations(self) -> list[str]:

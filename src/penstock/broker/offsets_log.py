@@ -26,7 +26,7 @@ class PartitionedOffsetsLog:
 
     def append(self, partition: int, batch: bytearray) -> int:
         found = self._find(partition)
-        return self._partitions.append(found, batch, 0, len(batch), origin="coordinator").last_offset
+        return self._partitions.append(found, batch, 0, len(batch), origin="coordinator", to_all=True).last_offset
 
     def watermark(self, partition: int) -> int:
         return self._find(partition).high_watermark
@@ -47,7 +47,7 @@ class PartitionedOffsetsLog:
 
     def _find(self, index: int) -> Partition:
         found = self._partitions.get(OFFSETS_TOPIC, index)
-        if found is None:
+        if found is None or found.leading is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return found
 

@@ -1,12 +1,14 @@
-"""All partitions that this broker leads: made and removed as the image says, found by name or id, written to."""
+"""All partitions that have a copy here: made, led, followed and removed as the image says, found by name or id."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 from penstock.base.configs.define import ResourceType
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.base.ids import TopicPartition
+from penstock.base.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
 from penstock.base.ports import Clock, Disk, Jobs, Random
 from penstock.broker.group_commit import GroupCommit
 from penstock.broker.journal import Journal
@@ -14,10 +16,12 @@ from penstock.broker.log_closing import close_logs
 from penstock.broker.log_directory import LogDirectory
 from penstock.broker.waiters import Waiters
 from penstock.core.log.config import FOREVER, LogConfig
-from penstock.core.log.log import Appended, Origin
+from penstock.core.log.log import Appended, Log, Origin
 from penstock.core.log.rewrite import Writable
 from penstock.core.metadata.delta import Delta
-from penstock.core.metadata.image import Image, Topic
+from penstock.core.metadata.image import EMPTY, Image, Topic
+from penstock.core.metadata.image import Partition as Described
+from penstock.core.replication.leading import Cluster
 from penstock.core.replication.partition import Partition
 from penstock.core.replication.traffic import Traffic
 
@@ -25,6 +29,18 @@ log = Journal(__name__)
 
 TopicValues = Callable[[Image, str], Mapping[str, str]]
 """the effective configuration of a topic"""
+FLUSHED_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+"""What is answered from these logs is on the disk, whatever flush.messages says."""
+
+
+class Changes(NamedTuple):
+    """What became of the copies here when the image moved on."""
+
+    led: list[Partition]
+    """in an epoch in which they were not led from here before"""
+    followed: list[Partition]
+    """of a leader, or in an epoch, that they did not follow before"""
+    removed: list[Partition]
 
 
 class Partitions:
@@ -53,6 +69,9 @@ class Partitions:
         """of topics that are gone: a sum over all must not fall when one is deleted"""
         self._flushing: dict[Partition, None] = {}
         """partitions with flush.ms that hold something unsynced"""
+        self.cluster = Cluster(node_id)
+        self._image = EMPTY
+        """as far as it was followed"""
         self._clock = clock
         self._jobs = jobs
         self._node_id = node_id
@@ -68,43 +87,71 @@ class Partitions:
         return (partition for (topic, _), partition in self._places.items() if isinstance(topic, str))
 
     def find(self, topic: str | bytes, index: int) -> Partition:
-        """The partition that this broker leads; KafkaError where there is none."""
+        """The copy here, led or followed; KafkaError where there is none."""
         partition = self._places.get((topic, index))
         if partition is None:
-            if isinstance(topic, bytes) and topic not in self._ids:
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise self._absent(topic, index)
         return partition
+
+    def _absent(self, topic: str | bytes, index: int) -> KafkaError:
+        by_id = isinstance(topic, bytes)
+        known = self._image.topics_by_id.get(topic) if isinstance(topic, bytes) else self._image.topics.get(topic)
+        if known is None:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if index not in known.partitions:
+            return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{known.name}-{index} has no copy here")
 
     def get(self, topic: str, index: int) -> Partition | None:
         return self._places.get((topic, index))
 
-    def open(self, image: Image) -> None:
-        """At the start: every partition of the image, recovered; what the image does not know is set aside."""
+    def open(self, image: Image) -> Changes:
+        """At the start: every copy that the image wants here, recovered; what the image does not know is set aside."""
+        self._know(image)
         me = image.brokers.get(self._node_id)
         topics = {topic.name: topic.id for topic in image.topics.values()}
         self.directory.begin(topics, None if me is None else me.incarnation_id)
+        changes = Changes([], [], [])
         for topic in image.topics.values():
-            self._make(image, topic)
+            self._place(image, topic, changes)
+        return changes
 
-    def apply(self, delta: Delta, image: Image) -> None:
+    def apply(self, delta: Delta, image: Image) -> Changes:
         """The image moved on: follow it."""
+        self._know(image)
+        changes = Changes([], [], [])
         for topic in delta.deleted_topics.values():
-            self._remove(topic)
+            self._remove(topic, changes)
         for topic_id in delta.changed_topics:
-            self._make(image, image.topics_by_id[topic_id])
+            self._place(image, image.topics_by_id[topic_id], changes)
         for kind, name in delta.changed_configs:
             self._reconfigure(image, kind, name)
+        return changes
 
-    def append(self, partition: Partition, buf: Writable, at: int, size: int, *, origin: Origin = "client") -> Appended:
-        """Append, advance the watermark, wake who waits; on a topic that flushes first, have it synced."""
+    def _know(self, image: Image) -> None:
+        self._image = image
+        self.cluster.brokers = image.brokers
+        self.cluster.now_ms = self._clock.monotonic_ms()
+
+    def append(
+        self,
+        partition: Partition,
+        buf: Writable,
+        at: int,
+        size: int,
+        *,
+        origin: Origin = "client",
+        to_all: bool = False,
+    ) -> Appended:
+        """Append, advance the watermark, wake who waits; on a topic that flushes first, have it synced. `to_all`: the
+        answer will wait for all copies in sync, and there must be enough of them."""
         traffic = partition.traffic
         traffic.produces += 1
         now_ms = self._clock.wall_ms()
         try:
             if self.refusal is not None and origin == "client":
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self.refusal)
-            appended = partition.append(buf, at, size, now_ms=now_ms, origin=origin)
+            appended = partition.append(buf, at, size, now_ms=now_ms, origin=origin, to_all=to_all)
         except KafkaError:
             traffic.failed_produces += 1
             raise
@@ -112,16 +159,47 @@ class Partitions:
             return appended
         traffic.messages_in += appended.last_offset - appended.first_offset + 1
         traffic.bytes_in += size
+        if partition.copiers:
+            self.waiters.grew(partition, size)
         if partition.log.config.flush_messages == 1:
             self.commit.want(partition)
         else:
             if partition.advance():
                 self.waiters.moved(partition, size)
-            if partition.log.sync_due(now_ms):
-                self.commit.want(partition)
-            elif partition.log.config.flush_ms != FOREVER:
-                self._flushing[partition] = None
+            self._sync_in_time(partition, now_ms)
         return appended
+
+    def accept(self, partition: Partition, buf: Writable, at: int, size: int) -> bool:
+        """Append what the leader sent. Whether it has to be synced before the leader may be told that it is here."""
+        now_ms = self._clock.wall_ms()
+        partition.accept(buf, at, size, now_ms=now_ms)
+        if partition.log.config.flush_messages == 1:
+            self.commit.want(partition)
+            return True
+        self._sync_in_time(partition, now_ms)
+        return False
+
+    def advance(self, partition: Partition) -> None:
+        """A follower has fetched, or the ISR has changed: the watermark may move."""
+        if partition.advance():
+            self.waiters.moved(partition, 1)
+
+    def cut(self, partition: Partition, offset: int) -> None:
+        """As a follower: drop what is at `offset` and above. The checkpoint file goes first: a crash in between must
+        not take the cut for damage."""
+        self.directory.lower(partition.name, partition.log.truncation_point(offset))
+        partition.cut(offset)
+
+    def begin_at(self, partition: Partition, offset: int) -> None:
+        """As a follower: drop everything and go on at `offset`."""
+        self.directory.lower(partition.name, 0)
+        partition.begin_at(offset)
+
+    def _sync_in_time(self, partition: Partition, now_ms: int) -> None:
+        if partition.log.sync_due(now_ms):
+            self.commit.want(partition)
+        elif partition.log.config.flush_ms != FOREVER:
+            self._flushing[partition] = None
 
     def flush_overdue(self) -> None:
         """Have those synced whose flush.ms is over though nobody writes to them any more."""
@@ -133,6 +211,7 @@ class Partitions:
     def delete_before(self, topic: str, index: int, offset: int | None) -> int:
         """Move a partition's start; None means up to the watermark. Returns where it starts now."""
         partition = self.find(topic, index)
+        partition.must_lead()
         target = partition.high_watermark if offset is None else offset
         if not 0 <= target <= partition.high_watermark:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{partition.name} has no offset {target} to delete before")
@@ -144,47 +223,92 @@ class Partitions:
         """Everything synced, then the files that say so."""
         await self.commit.drained()
         await close_logs([partition.log for partition in self.all()], self._jobs)
-        self.directory.close([(partition.name, partition.log) for partition in self.all()], broker_epoch)
+        self.directory.close(self.standing(), broker_epoch)
+
+    def standing(self) -> list[tuple[TopicPartition, Log, int]]:
+        """Every copy with its watermark, for the checkpoint files."""
+        return [(partition.name, partition.log, partition.high_watermark) for partition in self.all()]
 
     def _synced(self, partition: Partition) -> None:
-        before = partition.high_watermark
         if partition.advance():
             self.waiters.moved(partition, 1)
-        elif partition.log.failure is not None and before < partition.log.end_offset:
+        self.waiters.synced(partition)
+        if partition.log.failure is not None and partition.high_watermark < partition.log.end_offset:
             self.waiters.gone(partition)
 
-    def _make(self, image: Image, topic: Topic) -> None:
-        mine = [(index, one) for index, one in topic.partitions.items() if self._node_id in one.replicas]
-        new = [TopicPartition(topic.name, index) for index, _ in mine if (topic.name, index) not in self._places]
-        self.directory.expect(new)
-        config: LogConfig | None = None
-        for index, described in mine:
-            known = self._places.get((topic.name, index))
-            if known is not None:
-                known.leader_epoch = described.leader_epoch
+    def _place(self, image: Image, topic: Topic, changes: Changes) -> None:
+        """Give each copy of the topic its role, make those that are new, remove those that moved away."""
+        self._make(image, topic)
+        for index, described in topic.partitions.items():
+            partition = self._places.get((topic.name, index))
+            if partition is None or partition.described is described:
                 continue
-            if config is None:
-                config = LogConfig.from_values(self._topic_values(image, topic.name))
+            if self._node_id not in described.replicas:
+                self._drop(partition, changes)
+            elif described.leader == self._node_id:
+                self._lead(partition, described, changes)
+            else:
+                self._follow(partition, described, changes)
+
+    def _lead(self, partition: Partition, described: Described, changes: Changes) -> None:
+        if partition.lead(described):
+            changes.led.append(partition)
+            if partition.flushes_before_ack and partition.log.synced_offset < partition.log.end_offset:
+                self.commit.want(partition)
+        self.advance(partition)
+
+    def _follow(self, partition: Partition, described: Described, changes: Changes) -> None:
+        led = partition.leading is not None
+        if partition.follow(described):
+            changes.followed.append(partition)
+            if led:
+                self.waiters.gone(partition)
+
+    def _make(self, image: Image, topic: Topic) -> None:
+        places = self._places
+        new = [
+            index
+            for index, one in topic.partitions.items()
+            if self._node_id in one.replicas and (topic.name, index) not in places
+        ]
+        self._ids[topic.id] = topic.name
+        if not new:
+            return
+        self.directory.expect([TopicPartition(topic.name, index) for index in new])
+        config = self._log_config(image, topic.name)
+        traffic = self.traffic.setdefault(topic.name, Traffic())
+        for index in new:
             name = TopicPartition(topic.name, index)
             opened = self.directory.open_log(name, topic.id, config, self._clock.wall_ms())
-            traffic = self.traffic.setdefault(topic.name, Traffic())
-            partition = Partition(name, topic.id, opened, described.leader_epoch, traffic)
-            self._places[(topic.name, index)] = self._places[(topic.id, index)] = partition
-            if partition.high_watermark < opened.end_offset:
-                self.commit.want(partition)
-        self._ids[topic.id] = topic.name
+            mark = self.directory.high_watermark(name)
+            if mark > opened.end_offset:
+                # A crash took the end. A second one must not find the old mark above records written since.
+                self.directory.lower(name, opened.end_offset)
+            partition = Partition(name, topic.id, opened, self.cluster, traffic, mark)
+            places[(topic.name, index)] = places[(topic.id, index)] = partition
 
-    def _remove(self, topic: Topic) -> None:
+    def _remove(self, topic: Topic, changes: Changes) -> None:
         for index in topic.partitions:
-            partition = self._places.pop((topic.name, index), None)
-            self._places.pop((topic.id, index), None)
+            partition = self._places.get((topic.name, index))
             if partition is not None:
-                self._flushing.pop(partition, None)
-                self.waiters.gone(partition)
-                self.directory.remove_log(partition.name)
+                self._drop(partition, changes)
         self._ids.pop(topic.id, None)
         if topic.name in self.traffic:
             self.past_traffic.add(self.traffic.pop(topic.name))
+
+    def _drop(self, partition: Partition, changes: Changes) -> None:
+        """The copy is not wanted here any more."""
+        name = partition.name
+        del self._places[(name.topic, name.partition)], self._places[(partition.topic_id, name.partition)]
+        self._flushing.pop(partition, None)
+        partition.leading = partition.following = None
+        self.waiters.gone(partition)
+        self.directory.remove_log(name)
+        changes.removed.append(partition)
+
+    def _log_config(self, image: Image, topic: str) -> LogConfig:
+        config = LogConfig.from_values(self._topic_values(image, topic))
+        return replace(config, flush_messages=1) if topic in FLUSHED_TOPICS else config
 
     def _reconfigure(self, image: Image, kind: int, name: str) -> None:
         """A topic's configuration changed, or a broker's that gives topics their defaults."""
@@ -195,8 +319,11 @@ class Partitions:
         else:
             return
         for topic in topics:
-            config = LogConfig.from_values(self._topic_values(image, topic))
+            config = self._log_config(image, topic)
             for index in image.topics[topic].partitions:
                 partition = self._places.get((topic, index))
                 if partition is not None:
                     partition.log.configure(config)
+                    if partition.leading is not None:
+                        partition.leading.require(config.min_insync_replicas)
+                        self.advance(partition)

@@ -1,4 +1,4 @@
-"""Who waits for a watermark: produce requests until it passes their records, fetches until there is enough to read.
+"""Who waits for a partition: produce requests until their records are committed, fetches until there is enough to read.
 
 An append wakes them in its own tick. A waiter keeps offsets, never a view of a frame.
 """
@@ -21,6 +21,29 @@ class Waiters:
     def __init__(self) -> None:
         self._passing: dict[Partition, list[tuple[int, Callable[[], None]]]] = {}
         """what to call once a partition's watermark is at least an offset"""
+        self._syncing: dict[Partition, list[tuple[int, Callable[[], None]]]] = {}
+        """what to call once a partition's log is durable up to an offset"""
+
+    def when_synced(self, partition: Partition, offset: int, then: Callable[[], None]) -> None:
+        assert partition.log.synced_offset < offset
+        self._syncing.setdefault(partition, []).append((offset, then))
+
+    def synced(self, partition: Partition) -> None:
+        """More of the log is durable."""
+        if partition in self._syncing:
+            _release(self._syncing, partition, partition.log.synced_offset)
+
+    def grew(self, partition: Partition, size_bytes: int) -> None:
+        """The log grew: followers that wait get it at once."""
+        copiers, partition.copiers = partition.copiers, {}
+        for place in copiers:
+            if place.replica is not None:
+                place.replica.left_behind(place.session.used_ms)
+            place.mark()
+            poll = place.session.waiting
+            if poll is not None:
+                partition.copiers[place] = None
+                cast(LongPoll, poll).grew(size_bytes)
 
     def when_passed(self, partition: Partition, offset: int, then: Callable[[], None]) -> None:
         assert partition.high_watermark < offset
@@ -31,7 +54,7 @@ class Waiters:
         if partition.watchers:
             self._wake(partition, size_bytes)
         if partition in self._passing:
-            self._release(partition)
+            _release(self._passing, partition, partition.high_watermark)
 
     def _wake(self, partition: Partition, size_bytes: int) -> None:
         """Mark who watches. A position that is marked need not be told again, unless its fetch waits: it watches anew
@@ -45,23 +68,25 @@ class Waiters:
                 cast(LongPoll, poll).grew(size_bytes)
 
     def gone(self, partition: Partition) -> None:
-        """The partition is no longer here: everyone who waits looks again, and finds that."""
-        for place in list(partition.watchers):
+        """The partition is no longer here, or no longer led here: everyone who waits looks again, and finds that."""
+        for place in [*partition.watchers, *partition.copiers]:
             place.mark()
             poll = place.session.waiting
             if poll is not None:
                 cast(LongPoll, poll).grew(1 << 62)
-        for _, then in self._passing.pop(partition, []):
+        for _, then in self._passing.pop(partition, []) + self._syncing.pop(partition, []):
             then()
 
-    def _release(self, partition: Partition) -> None:
-        waiting = self._passing[partition]
-        mark = partition.high_watermark
-        still = [entry for entry in waiting if entry[0] > mark]
-        if still:
-            self._passing[partition] = still
-        else:
-            del self._passing[partition]
-        for offset, then in waiting:
-            if offset <= mark:
-                then()
+
+def _release(
+    waiting: dict[Partition, list[tuple[int, Callable[[], None]]]], partition: Partition, reached: int
+) -> None:
+    entries = waiting[partition]
+    still = [entry for entry in entries if entry[0] > reached]
+    if still:
+        waiting[partition] = still
+    else:
+        del waiting[partition]
+    for offset, then in entries:
+        if offset <= reached:
+            then()

@@ -35,7 +35,7 @@ def start(disk: SimDisk, registered: bytes | None, incarnation: bytes) -> None:
     batch = build_batch([Record.of(b"k", b"v", NOW_MS)])
     log.append(batch, 0, len(batch), leader_epoch=1, now_ms=NOW_MS)
     assert log.close()
-    directory.close([(name, log)], 1)
+    directory.close([(name, log, 0)], 1)
 
 
 def entries(disk: SimDisk) -> int:

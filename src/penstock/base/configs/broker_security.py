@@ -100,7 +100,7 @@ SECURITY_CONFIGS = table(
     idle("sasl.oauthbearer.token.endpoint.url", STRING, None),
     idle("sasl.server.callback.handler.class", CLASS, None),
     idle("sasl.server.max.receive.size", INT, "524288"),
-    idle(
+    ConfigDef(
         "security.inter.broker.protocol",
         STRING,
         "PLAINTEXT",
@@ -110,6 +110,7 @@ SECURITY_CONFIGS = table(
             "SASL_PLAINTEXT",
             "SASL_SSL",
         ),
+        doc="The listener of this name is the one between brokers, unless inter.broker.listener.name names another.",
     ),
     idle("security.providers", STRING, None),
     idle("ssl.allow.dn.changes", BOOLEAN, "false"),

@@ -96,7 +96,7 @@ SERVER_CONFIGS = table(
         doc="The most that one fetch is answered with, however much it asks for; one batch always fits.",
     ),
     idle("fetch.purgatory.purge.interval.requests", INT, "1000"),
-    idle("inter.broker.listener.name", STRING, None),
+    ConfigDef("inter.broker.listener.name", STRING, None, doc="The listener by which brokers fetch from each other."),
     ConfigDef(
         "listener.security.protocol.map",
         STRING,

@@ -41,6 +41,8 @@ class LogConfig:
     file_delete_delay_ms: int = 60_000
     producer_expiration_ms: int = 86_400_000
     check_records: bool = False
+    min_insync_replicas: int = 1
+    """of the partition's copies, its log being one of them"""
 
     @property
     def is_compacted(self) -> bool:
@@ -105,6 +107,7 @@ _NAMES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "file.delete.delay.ms": ("file_delete_delay_ms", int),
     "producer.id.expiration.ms": ("producer_expiration_ms", int),
     "penstock.check.records": ("check_records", _truth),
+    "min.insync.replicas": ("min_insync_replicas", int),
 }
 
 assert {name for name, _ in _NAMES.values()} == {field.name for field in fields(LogConfig)}

@@ -20,8 +20,12 @@ class Given(NamedTuple):
     """Where it ends a transaction."""
 
 
-def replicated(buf: Writable, at: int, size: int, next_offset: int, where: str) -> list[Given]:
-    """Batches from the leader, with the offsets that it gave them: ascending, from `next_offset` on."""
+def replicated(
+    buf: Writable, at: int, size: int, next_offset: int, latest_epoch: int, leader_epoch: int, where: str
+) -> list[Given]:
+    """Batches from the leader, with the offsets that it gave them: ascending, from `next_offset` on, and so are their
+    epochs, from `latest_epoch` on. Batches of a later epoch than the leader's are not taken: it was deposed before it
+    got them."""
     batches, end = [], at + size
     while at < end:
         header = check_given_batch(buf, at, end, where)
@@ -30,10 +34,17 @@ def replicated(buf: Writable, at: int, size: int, next_offset: int, where: str) 
                 ErrorCode.INVALID_RECORD,
                 f"{where}: batch at offset {header.base_offset} where {next_offset} comes next",
             )
+        if header.leader_epoch > leader_epoch:
+            break
+        if header.leader_epoch < latest_epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD,
+                f"{where}: batch of epoch {header.leader_epoch} after one of epoch {latest_epoch}",
+            )
         marker = read_end_marker(buf, at) if header.is_control and header.producer_id >= 0 else None
         batches.append(Given(at, header, marker))
         at += header.length + FRAME_BYTES
-        next_offset = header.next_offset
+        next_offset, latest_epoch = header.next_offset, header.leader_epoch
     return _not_empty(batches, where)
 
 

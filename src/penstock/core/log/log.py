@@ -353,7 +353,7 @@ class Log(LogState):
     ) -> list[Given]:
         first, where = self.end_offset, self.directory
         if origin == "replication":
-            return given.replicated(buf, at, size, first, where)
+            return given.replicated(buf, at, size, first, self.epochs.latest, leader_epoch, where)
         return given.coordinated(
             buf, at, size, first, leader_epoch, self.producers, self.config, now_ms, transaction_version, where
         )

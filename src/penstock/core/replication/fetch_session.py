@@ -9,6 +9,7 @@ from __future__ import annotations
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.limits import FETCH_POSITIONS_MAX, FETCH_SESSIONS_MAX
 from penstock.base.ports import Random
+from penstock.core.replication.replica import Replica
 
 NO_SESSION = 0
 FINAL_EPOCH = -1
@@ -29,8 +30,10 @@ class FetchPartition:
         "index",
         "last_fetched_epoch",
         "leader_epoch",
+        "log_start_offset",
         "log_start_sent",
         "max_bytes",
+        "replica",
         "session",
         "topic",
     )
@@ -43,6 +46,10 @@ class FetchPartition:
         self.max_bytes = 0
         self.leader_epoch = -1
         self.last_fetched_epoch = -1
+        self.log_start_offset = -1
+        """where a follower's own log starts"""
+        self.replica: Replica | None = None
+        """the follower that reads here, as the leader sees it; None: a consumer"""
         self.high_watermark_sent = -1
         self.log_start_sent = -1
 
@@ -99,8 +106,11 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, session_id: int, epoch: int, by_id: bool, now_ms: int) -> tuple[FetchSession, list[FetchSession]]:
-        """The session for one request, and the ones that ended by it: their positions are no longer watched."""
+    def begin(
+        self, session_id: int, epoch: int, by_id: bool, now_ms: int, *, always: bool = False
+    ) -> tuple[FetchSession, list[FetchSession]]:
+        """The session for one request, and the ones that ended by it: their positions are no longer watched.
+        `always`: for a follower, who gets one also where there are too many; followers are few."""
         ended: list[FetchSession] = []
         if epoch in (FINAL_EPOCH, FIRST_EPOCH):
             old = self._sessions.pop(session_id, None)
@@ -108,7 +118,7 @@ class FetchSessions:
                 ended.append(old)
             if epoch == FINAL_EPOCH:
                 return FetchSession(NO_SESSION, by_id, now_ms), ended
-            return self._open(by_id, now_ms, ended), ended
+            return self._open(by_id, now_ms, ended, always), ended
         return self._resume(session_id, epoch, by_id, now_ms), ended
 
     @property
@@ -125,8 +135,8 @@ class FetchSessions:
         self.evictions += 1
         return session
 
-    def _open(self, by_id: bool, now_ms: int, ended: list[FetchSession]) -> FetchSession:
-        if len(self._sessions) >= self._limit:
+    def _open(self, by_id: bool, now_ms: int, ended: list[FetchSession], always: bool) -> FetchSession:
+        if len(self._sessions) >= self._limit and not always:
             oldest = next(iter(self._sessions.values()), None)
             if oldest is None or now_ms - oldest.used_ms < _EVICTABLE_AFTER_MS:
                 return FetchSession(NO_SESSION, by_id, now_ms)

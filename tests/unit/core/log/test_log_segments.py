@@ -98,11 +98,32 @@ def test_replicated_batches_keep_their_offsets_and_must_ascend() -> None:
     payload = bytearray()
     for base in (5, 6, 9):
         payload += build_batch([Record.of(b"k", b"v", NOW_MS)], base_offset=base, leader_epoch=base)
-    log.append(payload, 0, len(payload), leader_epoch=-1, now_ms=NOW_MS, origin="replication")
+    log.append(payload, 0, len(payload), leader_epoch=9, now_ms=NOW_MS, origin="replication")
     assert offsets_from(log, 0) == [5, 6, 9]
     assert log.epochs.entries() == [(5, 5), (6, 6), (9, 9)]
     with pytest.raises(KafkaError):
-        log.append(payload, 0, len(payload), leader_epoch=-1, now_ms=NOW_MS, origin="replication")
+        log.append(payload, 0, len(payload), leader_epoch=9, now_ms=NOW_MS, origin="replication")
+
+
+def test_a_replica_takes_no_batch_of_a_later_epoch_than_its_leader_has() -> None:
+    """The leader was deposed and has fetched from its successor since: its answer was made before it knew."""
+    log = new_log()
+    payload = bytearray()
+    for base in (0, 1, 2):
+        payload += build_batch([Record.of(b"k", b"v", NOW_MS)], base_offset=base, leader_epoch=base)
+    log.append(payload, 0, len(payload), leader_epoch=1, now_ms=NOW_MS, origin="replication")
+    assert offsets_from(log, 0) == [0, 1]
+
+
+def test_a_replica_takes_no_batch_of_an_epoch_that_is_over() -> None:
+    log = new_log()
+    for base, epoch in ((0, 3), (1, 2)):
+        batch = build_batch([Record.of(b"k", b"v", NOW_MS)], base_offset=base, leader_epoch=epoch)
+        if epoch == 3:
+            log.append(batch, 0, len(batch), leader_epoch=4, now_ms=NOW_MS, origin="replication")
+        else:
+            with pytest.raises(KafkaError, match="after one of epoch 3"):
+                log.append(batch, 0, len(batch), leader_epoch=4, now_ms=NOW_MS, origin="replication")
 
 
 def test_old_segments_go_when_their_newest_record_is_too_old() -> None:

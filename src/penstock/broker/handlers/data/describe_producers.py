@@ -33,6 +33,7 @@ def _describe(session: Session, topic: str, index: int) -> PartitionResponse:
         if not session.allows(Operation.READ, Resource.TOPIC, topic):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         partition = session.services.partitions.find(topic, index)
+        partition.must_lead()
     except KafkaError as fault:
         return PartitionResponse(partition_index=index, error_code=fault.code, error_message=fault.message)
     producers = [_state(producer) for producer in partition.log.producers.entries.values()]

@@ -1,18 +1,22 @@
 """Fetch 4-18, by hand: it is the hot path.
 
 Versions: 4+ has isolation levels, 7+ sessions (KIP-227), 9+ leader epochs, 11+ the reader's rack, 12+ divergence, 13+
-topic ids, 15+ the replica's state. A request with a replica id comes from a follower and needs CLUSTER_ACTION; this
-broker has no followers, so each partition answers NOT_LEADER_OR_FOLLOWER to one.
+topic ids, 15+ the replica's state, 16+ who leads instead and where it is (KIP-951). A request with a replica id comes
+from a follower and needs CLUSTER_ACTION: else anyone could say that something is on all copies. From version 11 on a
+consumer may read from a follower; where `replica.selector.class` is set, the leader tells it of one in its rack
+(KIP-392).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.cold_reads import warmed
-from penstock.broker.fetching import Outcome, Wanted
+from penstock.broker.fetching import CONSUMER, Outcome, Wanted
+from penstock.broker.leader_hints import Hints
 from penstock.broker.network.reply import Parts, Reply
 from penstock.broker.network.session import Session
 from penstock.core.replication.fetch_session import FetchSession
@@ -25,19 +29,24 @@ from penstock.protocol.hot_fetch import (
     decode_fetch_request,
     encode_fetch_response,
 )
+from penstock.protocol.hot_parts import Endpoint
 
 _READ_COMMITTED = 1
+_FOLLOWERS_FROM = 11
+"""the version from which on a consumer knows that it may read from a follower"""
 
 
 def handle(session: Session, header: RequestHeader, body: bytearray | memoryview, at: int) -> Parts | Reply:
     version = header.api_version
     call = decode_fetch_request(body, at, version)
-    if call.replica_id >= 0:
-        return _refuse_follower(session, header, call)
+    from_follower = call.replica_id >= 0
+    if from_follower and not session.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER):
+        return _refuse_follower(header, call)
     fetching = session.services.fetching
+    now_ms = session.services.clock.monotonic_ms()
     try:
         fetch_session = fetching.begin(
-            call.session_id, call.session_epoch, version >= TOPIC_IDS_FROM, session.services.clock.monotonic_ms()
+            call.session_id, call.session_epoch, version >= TOPIC_IDS_FROM, now_ms, from_follower=from_follower
         )
     except KafkaError as fault:
         return _encoded(header, [], error_code=fault.code)
@@ -48,31 +57,44 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
                 fetching.unwatch(dropped)
     known = len(fetch_session.places)
     for topic, partitions in call.topics:
-        for index, leader_epoch, offset, last_epoch, _, max_bytes, _, _ in partitions:
+        for index, leader_epoch, offset, last_epoch, log_start, max_bytes, _, _ in partitions:
             place = fetch_session.put(topic, index)
             place.fetch_offset = offset
             place.max_bytes = max_bytes
             place.leader_epoch = leader_epoch
             place.last_fetched_epoch = last_epoch
+            place.log_start_offset = log_start
     if len(fetch_session.places) > known:
         fetching.settle(fetch_session)
-    wanted = Wanted(call.min_bytes, call.max_bytes, call.max_wait_ms, call.isolation_level == _READ_COMMITTED, session)
-    answer: Parts | Reply = fetching.answer(fetch_session, wanted, partial(_encode, header, fetch_session))
+    wanted = Wanted(
+        call.min_bytes,
+        call.max_bytes,
+        call.max_wait_ms,
+        call.isolation_level == _READ_COMMITTED,
+        session,
+        version < _FOLLOWERS_FROM,
+        call.rack_id,
+        max(call.replica_id, CONSUMER),
+        call.replica_epoch,
+        now_ms,
+    )
+    answer: Parts | Reply = fetching.answer(fetch_session, wanted, partial(_encode, session, header, fetch_session))
     return warmed(session.services.jobs, answer) if isinstance(answer, list) else answer
 
 
-def _encode(header: RequestHeader, session: FetchSession, outcomes: list[Outcome]) -> Parts:
+def _encode(session: Session, header: RequestHeader, fetch_session: FetchSession, outcomes: list[Outcome]) -> Parts:
+    hints = Hints(session.services, session.peer.listener)
     topics = [
-        (topic, [_fetched(outcome) for outcome in group])
+        (topic, [_fetched(outcome, hints) for outcome in group])
         for topic, group in groupby(outcomes, key=lambda outcome: outcome.place.topic)
     ]
-    return _encoded(header, topics, session_id=session.id)
+    return _encoded(header, topics, session_id=fetch_session.id, endpoints=hints.endpoints())
 
 
-def _fetched(outcome: Outcome) -> Fetched:
+def _fetched(outcome: Outcome, hints: Hints) -> Fetched:
     place, error, fetched = outcome
     if fetched is None:
-        return Fetched(place.index, error)
+        return Fetched(place.index, error, leader=hints.leader(place.topic, place.index, error))
     aborted = fetched.aborted
     return Fetched(
         place.index,
@@ -81,7 +103,7 @@ def _fetched(outcome: Outcome) -> Fetched:
         fetched.last_stable_offset,
         fetched.log_start_offset,
         None if aborted is None else [(one.producer_id, one.first_offset) for one in aborted],
-        -1,
+        fetched.preferred,
         fetched.size_bytes,
         fetched.slices,
         fetched.diverging,
@@ -94,15 +116,20 @@ def _encoded(
     *,
     error_code: int = 0,
     session_id: int = 0,
+    endpoints: Sequence[Endpoint] = (),
 ) -> Parts:
     _, parts = encode_fetch_response(
-        header.api_version, header.correlation_id, topics, error_code=error_code, session_id=session_id
+        header.api_version,
+        header.correlation_id,
+        topics,
+        error_code=error_code,
+        session_id=session_id,
+        endpoints=endpoints,
     )
     return parts
 
 
-def _refuse_follower(session: Session, header: RequestHeader, call: FetchCall) -> Parts:
-    allowed = session.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER)
-    code = ErrorCode.NOT_LEADER_OR_FOLLOWER if allowed else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+def _refuse_follower(header: RequestHeader, call: FetchCall) -> Parts:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     topics = [(topic, [Fetched(one.partition, code) for one in partitions]) for topic, partitions in call.topics]
     return _encoded(header, topics)

@@ -36,7 +36,8 @@ def _answer(session: Session, topic: str, asked: OffsetForLeaderPartition) -> Ep
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         partition = session.services.partitions.find(topic, asked.partition)
         partition.check_epoch(asked.current_leader_epoch)
-        epoch, end = partition.log.epoch_end(asked.leader_epoch)
+        partition.must_lead()
+        epoch, end = partition.epoch_end(asked.leader_epoch)
     except KafkaError as fault:
         return EpochEndOffset(partition=asked.partition, error_code=fault.code)
     return EpochEndOffset(partition=asked.partition, leader_epoch=epoch, end_offset=end)

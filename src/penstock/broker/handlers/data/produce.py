@@ -3,7 +3,8 @@
 Versions: 3+ carries v2 batches, 7+ may carry zstd, 8+ tells single records that were refused, 10+ who leads now,
 13 names topics by id. acks=0 has no answer: an error closes the connection, which is how such a client learns of it.
 acks=1 answers after the append, acks=all once the watermark has passed it; on a topic with flush.messages=1 both wait
-for the disk. An append happens before anything is waited for, so a connection's requests are appended in their order.
+for the disk. With acks=all there must be min.insync.replicas in sync before (19) and when it is committed (20). An
+append happens before anything is waited for, so a connection's requests are appended in their order.
 Deviation: transactions are not built yet, a batch that belongs to one is refused.
 """
 
@@ -14,6 +15,7 @@ from functools import partial
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import INTERNAL_TOPICS
+from penstock.broker.leader_hints import Hints
 from penstock.broker.network.reply import NO_PARTS, CloseConnection, Parts, Reply
 from penstock.broker.network.session import Session
 from penstock.broker.waiters import Waiters
@@ -26,6 +28,7 @@ from penstock.records.batch import ATTRIBUTES_AT, CODEC_MASK, HEADER_BYTES, TRAN
 
 _ACKS_NONE, _ACKS_LEADER, _ACKS_ALL = 0, 1, -1
 _ZSTD_FROM = 7
+_LEADERS_FROM = 10
 _FLAGS_AT = ATTRIBUTES_AT + 1
 """the low byte of a batch's attributes"""
 _RARE = TRANSACTIONAL_BIT | Codec.ZSTD
@@ -38,19 +41,34 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
     version = header.api_version
     call = decode_produce_request(body, at, version)
     waits: list[tuple[Partition, int]] = []
-    answers = _append_all(session, call, body, version, waits)
+    answers, refused = _append_all(session, call, body, version, waits)
     if call.acks == _ACKS_NONE:
         _close_on_error(answers)
         return NO_PARTS
-    if not waits:
-        return [encode_produce_response(version, header.correlation_id, answers)]
-    return _Wait(session.services.waiters, header, call.timeout_ms, answers, waits).reply
+    if waits:
+        return _Wait(session, header, call, answers, waits, refused).reply
+    return [_encoded(session, header, answers, refused)]
+
+
+def _encoded(session: Session, header: RequestHeader, answers: Answers, refused: bool) -> bytes | bytearray:
+    version, correlation_id = header.api_version, header.correlation_id
+    if not refused or version < _LEADERS_FROM:
+        return encode_produce_response(version, correlation_id, answers)
+    hints = Hints(session.services, session.peer.listener)
+    for topic, told in answers:
+        for slot, answer in enumerate(told):
+            hint = hints.leader(topic, answer.partition, answer.error_code)
+            if hint is not None:
+                told[slot] = answer._replace(leader=hint)
+    return encode_produce_response(version, correlation_id, answers, endpoints=hints.endpoints())
 
 
 def _append_all(
     session: Session, call: ProduceCall, body: bytearray | memoryview, version: int, waits: list[tuple[Partition, int]]
-) -> Answers:
+) -> tuple[Answers, bool]:
+    """The answers so far, and whether something was refused."""
     acks = call.acks
+    refusal = False
     answers: Answers = []
     for topic, partitions in call.topics:
         told = []
@@ -60,12 +78,14 @@ def _append_all(
                     raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: it must be -1, 0 or 1")
                 told.append(_append(session, topic, index, body, start, size, acks, version, waits))
             except RecordsRefused as fault:
+                refusal = True
                 refused = [(one.batch_index, one.message) for one in fault.record_errors]
                 told.append(ProduceAnswer(index, fault.code, record_errors=refused, error_message=fault.message))
             except KafkaError as fault:
+                refusal = True
                 told.append(ProduceAnswer(index, fault.code, error_message=fault.message))
         answers.append((topic, told))
-    return answers
+    return answers, refusal
 
 
 def _append(
@@ -90,9 +110,9 @@ def _append(
         raise KafkaError(ErrorCode.INVALID_RECORD, "there is no record batch in the request")
     if size >= HEADER_BYTES and body[start + _FLAGS_AT] & _RARE:
         _check_rare(body[start + _FLAGS_AT], version)
-    appended = services.partitions.append(partition, body, start, size)
+    appended = services.partitions.append(partition, body, start, size, to_all=acks == _ACKS_ALL)
     end = appended.last_offset + 1
-    if acks and partition.high_watermark < end:
+    if acks and partition.high_watermark < end and (acks == _ACKS_ALL or partition.flushes_before_ack):
         waits.append((partition, end))
     return ProduceAnswer(index, 0, appended.first_offset, appended.append_time_ms, partition.log.start_offset)
 
@@ -113,31 +133,48 @@ def _close_on_error(answers: Answers) -> None:
 
 
 class _Wait:
-    """An answer that waits until every watermark has passed what the request appended, or its time is over."""
+    """An answer that waits until what the request appended is on all copies (acks=all) or on our disk (acks=1), for
+    each of its partitions, or its time is over."""
 
     def __init__(
         self,
-        waiters: Waiters,
+        session: Session,
         header: RequestHeader,
-        timeout_ms: int,
+        call: ProduceCall,
         answers: Answers,
         waits: list[tuple[Partition, int]],
+        refused: bool,
     ) -> None:
         self.reply = Reply()
+        self._refused = refused
+        self._session = session
         self._header = header
+        self._to_all = call.acks == _ACKS_ALL
         self._answers = answers
-        self._open = dict(waits)
-        self._timer = asyncio.get_running_loop().call_later(max(timeout_ms, 0) / 1000, self._expire)
+        self._open = {partition: end for partition, end in waits if not self._reached(partition, end)}
+        self._timer = asyncio.get_running_loop().call_later(max(call.timeout_ms, 0) / 1000, self._expire)
         self.reply.abandon = self._timer.cancel
-        for partition, end in waits:
-            waiters.when_passed(partition, end, partial(self._passed, partition))
+        waiters: Waiters = session.services.waiters
+        wait = waiters.when_passed if self._to_all else waiters.when_synced
+        for partition, end in self._open.items():
+            wait(partition, end, partial(self._passed, partition))
+        if not self._open:
+            self._finish()
+
+    def _reached(self, partition: Partition, end: int) -> bool:
+        return (partition.high_watermark if self._to_all else partition.log.synced_offset) >= end
 
     def _passed(self, partition: Partition) -> None:
         if self.reply.done or partition not in self._open:
             return
         end = self._open.pop(partition)
-        if partition.high_watermark < end:
+        leading = partition.leading
+        if leading is None:
+            self._fail(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif not self._reached(partition, end):
             self._fail(partition, ErrorCode.KAFKA_STORAGE_ERROR)
+        elif self._to_all and leading.under_min_isr:
+            self._fail(partition, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
         if not self._open:
             self._finish()
 
@@ -149,6 +186,7 @@ class _Wait:
 
     def _fail(self, partition: Partition, code: ErrorCode) -> None:
         """What was appended may not be promised: say so instead of its offset."""
+        self._refused = True
         names = (partition.topic_id, partition.name.topic)
         for topic, told in self._answers:
             for slot, answer in enumerate(told):
@@ -157,6 +195,4 @@ class _Wait:
 
     def _finish(self) -> None:
         self._timer.cancel()
-        self.reply.complete(
-            [encode_produce_response(self._header.api_version, self._header.correlation_id, self._answers)]
-        )
+        self.reply.complete([_encoded(self._session, self._header, self._answers, self._refused)])
