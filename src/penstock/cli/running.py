@@ -11,6 +11,21 @@ from typing import Self
 from penstock.cli.failures import Failure
 
 
+def holder(path: str) -> str | None:
+    """The process that holds a pid file; None where nobody does, whatever the file says."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.read(file, 32).decode(errors="replace").strip()
+    finally:
+        os.close(file)
+    return None
+
+
 class PidFile:
     """Holds our process id, locked for as long as we run: a second broker on the same directory is refused."""
 

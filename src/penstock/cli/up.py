@@ -1,7 +1,8 @@
-"""`penstock up`: a broker in the foreground, ready for clients in a moment.
+"""`penstock up`: a broker, or a cluster of them, in the foreground, ready for clients in a moment.
 
-Everything lies in DIR/1: `server.properties` (which `penstock broker --config` takes too), `pid` while it runs, and
-`data`.
+One broker runs in this process; several are processes of their own. Everything of node i lies in DIR/i:
+`server.properties` (which `penstock broker --config` takes too), `pid` while it runs, and `data`. Node i listens on
+port P+10(i-1), its controller one above.
 """
 
 from __future__ import annotations
@@ -9,34 +10,47 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import socket
 import sys
 import tempfile
 
-from penstock.broker.properties import format_properties, parse_properties
-from penstock.cli.failures import Failure, Usage
+from penstock.broker.nodes import VOTERS_MAX, Ports, copies, free_ports, node_settings
+from penstock.cli.failures import Usage
 from penstock.cli.options import add_format, pairs
 from penstock.cli.running import PidFile, run_broker
+from penstock.cli.up_layout import Layout
+from penstock.cli.up_nodes import run_nodes
 
 DATA_DEFAULT = "penstock-data"
 PORT_DEFAULT = 9092
-NODE = 1
+PORT_STEP = 10
+"""from one node's ports to the next one's"""
 HELP = """\
-prints `ready: HOST:PORT` on stdout when clients can connect; Ctrl-C or SIGTERM stops it cleanly; a second start on the
-same directory finds everything again.
+prints `ready: HOST:PORT[,HOST:PORT...]` on stdout when clients can connect; Ctrl-C or SIGTERM stops it cleanly; a
+second start on the same directory finds everything again.
 
 examples:
   penstock up
+  penstock up --nodes 3
   penstock up --ephemeral --port 0
-  penstock up --data /var/lib/penstock --set log.retention.hours=24 --set num.partitions=3"""
+  penstock up --data /var/lib/penstock --set log.retention.hours=24 --set num.partitions=3
+
+with --nodes, each broker is a process of its own; from three on, topics have three copies, two of which must be in
+sync. a broker that dies is reported and not restarted: penstock broker --config DIR/<node>/server.properties brings it
+back."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = HELP
-    parser.add_argument("--nodes", type=int, default=1, metavar="N", help="brokers to start (1)")
+    parser.add_argument(
+        "--nodes", type=int, metavar="N", help="brokers to start (as many as DIR has; 1 where it is new)"
+    )
     parser.add_argument("--data", metavar="DIR", help=f"where everything is kept (./{DATA_DEFAULT})")
     parser.add_argument(
-        "--port", type=int, default=PORT_DEFAULT, metavar="P", help="client port (9092); 0 takes free ones"
+        "--port",
+        type=int,
+        default=PORT_DEFAULT,
+        metavar="P",
+        help=f"client port of the first (9092), {PORT_STEP} more for each; 0 takes free ones",
     )
     parser.add_argument("--host", default="localhost", help="address to listen on and to tell clients (localhost)")
     parser.add_argument("--ephemeral", action="store_true", help="keep nothing: data goes away at the end")
@@ -48,73 +62,80 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def up(args: argparse.Namespace) -> int:
-    if args.nodes < 1:
+    if args.nodes is not None and args.nodes < 1:
         raise Usage(f"--nodes {args.nodes}: there must be at least one")
-    if args.nodes > 1:
-        raise Failure(
-            f"--nodes {args.nodes}: clusters of several brokers are not built yet",
-            "leave out --nodes to start one broker",
-        )
     if args.ephemeral and args.data:
         raise Usage("--ephemeral keeps nothing, --data says where to keep it", "leave out one of the two")
     settings = pairs(args.set, "the configuration")
     directory = tempfile.mkdtemp(prefix="penstock-") if args.ephemeral else os.path.abspath(args.data or DATA_DEFAULT)
     try:
-        return _run(args, os.path.join(directory, str(NODE)), settings)
+        return _run(args, Layout(directory), settings)
     finally:
         if args.ephemeral:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _run(args: argparse.Namespace, directory: str, settings: dict[str, str]) -> int:
-    os.makedirs(directory, exist_ok=True)
-    with PidFile(os.path.join(directory, "pid")):
-        values = _configuration(args, directory, settings)
-        with open(os.path.join(directory, "server.properties"), "w") as file:
-            file.write(format_properties(values))
-        print(f"data in {directory}{' (removed at the end)' if args.ephemeral else ''}", file=sys.stderr)
-        return run_broker(values, lambda address: _announce(args, address))
+def _run(args: argparse.Namespace, layout: Layout, settings: dict[str, str]) -> int:
+    nodes = _nodes(args.nodes, layout)
+    layout.refuse_running(nodes)
+    values = _configurations(args, layout, nodes, settings)
+    removed = " (removed at the end)" if args.ephemeral else ""
+    if len(nodes) > 1:
+        for node in nodes:
+            layout.write(node, values[node])
+        print(f"data in {layout.directory}{removed}", file=sys.stderr)
+        return run_nodes(layout, nodes, lambda addresses: _announce(args, addresses))
+    (node,) = nodes
+    os.makedirs(layout.node(node), exist_ok=True)
+    with PidFile(layout.node(node, "pid")):
+        layout.write(node, values[node])
+        print(f"data in {layout.node(node)}{removed}", file=sys.stderr)
+        return run_broker(values[node], lambda address: _announce(args, address))
 
 
-def _announce(args: argparse.Namespace, address: str) -> None:
+def _nodes(asked: int | None, layout: Layout) -> list[int]:
+    there = layout.nodes()
+    count = asked or len(there) or 1
+    if count < len(there):
+        raise Usage(
+            f"--nodes {count}: {layout.directory} holds a cluster of {len(there)}",
+            "leave out --nodes to start all; penstock broker --config starts one alone",
+        )
+    return list(range(1, count + 1))
+
+
+def _configurations(
+    args: argparse.Namespace, layout: Layout, nodes: list[int], settings: dict[str, str]
+) -> dict[int, dict[str, str]]:
+    """Ours, then what the file of an earlier start says, then the addresses of this one, then --set."""
+    ports = dict(zip(nodes, _ports(args, len(nodes)), strict=True))
+    voters = layout.voters() or nodes[:VOTERS_MAX]
+    cluster_id = layout.cluster_id() if len(nodes) > 1 else None
+    addresses = node_settings(ports, voters, args.host, cluster_id)
+    found = {}
+    for node in nodes:
+        admin_port = ports[node].client + 2 if args.port else 0
+        found[node] = {
+            **copies(len(nodes)),
+            "group.initial.rebalance.delay.ms": "0",
+            **layout.earlier(node),
+            "log.dirs": layout.node(node, "data"),
+            **addresses[node],
+            "penstock.admin.listener": f"{args.host or 'localhost'}:{admin_port}",
+            **settings,
+        }
+    return found
+
+
+def _ports(args: argparse.Namespace, count: int) -> list[Ports]:
+    if not args.port:
+        return free_ports(count, args.host)
+    firsts = [args.port + PORT_STEP * place for place in range(count)]
+    return [Ports(first, first + 1) for first in firsts]
+
+
+def _announce(args: argparse.Namespace, addresses: str) -> None:
     if args.format == "json":
-        print(f'{{"ready": "{address}"}}', flush=True)
+        print(f'{{"ready": "{addresses}"}}', flush=True)
     else:
-        print(f"ready: {address}", flush=True)
-
-
-def _configuration(args: argparse.Namespace, directory: str, settings: dict[str, str]) -> dict[str, str]:
-    """Ours, then what the file of an earlier start says, then the ports of this one, then --set."""
-    path = os.path.join(directory, "server.properties")
-    earlier = {}
-    if os.path.exists(path):
-        with open(path) as file:
-            earlier = parse_properties(file.read())
-    port, controller_port = (args.port, args.port + 1) if args.port else _free_ports(args.host)
-    # One address for all: where the host is "every address", clients are told localhost.
-    told = "localhost" if args.host in ("0.0.0.0", "::", "") else args.host
-    defaults = {
-        "process.roles": "broker,controller",
-        "node.id": str(NODE),
-        "controller.listener.names": "CONTROLLER",
-        "log.dirs": os.path.join(directory, "data"),
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        "group.initial.rebalance.delay.ms": "0",
-    }
-    ports = {
-        "listeners": f"PLAINTEXT://{args.host}:{port},CONTROLLER://{args.host}:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{told}:{port}",
-        "controller.quorum.voters": f"{NODE}@{told}:{controller_port}",
-        "penstock.admin.listener": f"{args.host or 'localhost'}:{port + 2 if args.port else 0}",
-    }
-    return {**defaults, **earlier, "log.dirs": defaults["log.dirs"], **ports, **settings}
-
-
-def _free_ports(host: str) -> tuple[int, int]:
-    """Two ports that were free a moment ago: both are bound at once, so that they differ."""
-    with socket.socket() as first, socket.socket() as second:
-        for one in (first, second):
-            one.bind((host if host not in ("", "::") else "0.0.0.0", 0))
-        return first.getsockname()[1], second.getsockname()[1]
+        print(f"ready: {addresses}", flush=True)

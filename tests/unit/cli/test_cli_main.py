@@ -48,9 +48,9 @@ def test_errors_are_json_where_json_was_asked_for(capsys):
     assert "localhost:1" in json.loads(capsys.readouterr().err)["error"]
 
 
-def test_clusters_are_not_pretended(capsys):
-    assert main(["up", "--nodes", "3"]) == 1
-    assert "not built yet" in capsys.readouterr().err
+def test_a_cluster_of_nobody_is_refused(capsys):
+    assert main(["up", "--nodes", "0"]) == 2
+    assert "at least one" in capsys.readouterr().err
 
 
 def test_an_interrupt_is_quiet(monkeypatch, capsys):
