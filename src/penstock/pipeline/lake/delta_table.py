@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ class DeltaLakeTable:
         self._place = options.place
         self._file_bytes = options.file_bytes
         self._storage = options.place.delta_storage
+        _check_safe({**os.environ, **self._storage})
 
     @property
     def exists(self) -> bool:
@@ -40,6 +42,7 @@ class DeltaLakeTable:
         columns = PARTITION_COLUMNS[by]
         if not self.exists:
             self._place.make_directory()
+            self._place.check_put_new()
             whole = pa.schema([*rows, *(pa.field(name, kind) for name, kind in columns.items())])
             DeltaTable.create(
                 self._place.location,
@@ -123,6 +126,14 @@ class DeltaLakeTable:
     def _added(self, file: DataFile) -> AddAction:
         _, time_ms = self._place.size_and_time_ms(file.path)
         return AddAction(file.path, file.size_bytes, dict(file.partition), time_ms, True, file.statistics)
+
+
+def _check_safe(settings: Mapping[str, str]) -> None:
+    """delta-rs writes a commit only where there is none, unless it is told otherwise: then it would overwrite some."""
+    for name, value in settings.items():
+        short = name.lower().removeprefix("aws_")
+        if (short, value.lower()) in (("s3_allow_unsafe_rename", "true"), ("conditional_put", "disabled")):
+            raise LakeError(f"with {name}={value} two commits could overwrite each other: a load does without it")
 
 
 def _holds(table: DeltaTable, query: str, batch: int) -> bool:

@@ -46,6 +46,7 @@ class ParquetTable:
         state = self._log.state()
         if state is None:
             self._check_empty()
+            self._place.check_put_new()
             self._log.create(rows, by)
             state = self._state()
         check_partitioning(self._place, list(PARTITION_COLUMNS[state.by]), by)
@@ -116,9 +117,10 @@ class ParquetTable:
 
         Where the log holds the batch nothing is moved: either it was, or these are the files of a second driver, which
         found no pending file because the first had done with its own."""
-        if not self._place.exists(pending):
+        found = self._place.read_if_there(pending)
+        if found is None:
             return
-        told: dict[str, Any] = json.loads(self._place.read(pending))
+        told: dict[str, Any] = json.loads(found)
         change = Change.from_json(told["change"])
         state = self._state()
         done = holds(state, change.query, change.batch)

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from pyarrow import fs
 
-from penstock.pipeline.lake import durable
+from penstock.pipeline.lake import durable, objects
 from penstock.pipeline.lake.errors import LakeError
 
 LOCAL = "file://"
@@ -66,7 +66,8 @@ class Place:
     @property
     def delta_storage(self) -> dict[str, str]:
         """The storage options by delta-rs' names; those we do not know stay as they are."""
-        return {DELTA_NAMES.get(name, name): value for name, value in self.storage.items()}
+        named = {DELTA_NAMES.get(name, name): value for name, value in self.storage.items()}
+        return {"AWS_ALLOW_HTTP": "true", **named} if objects.is_plain_http(self.storage) else named
 
     def __getstate__(self) -> dict[str, Any]:
         return {"uri": self.uri, "storage": dict(self.storage)}
@@ -128,21 +129,38 @@ class Place:
         with self.filesystem.open_input_stream(self.path(relative)) as stream:
             return bytes(stream.read())
 
+    def read_if_there(self, relative: str) -> bytes | None:
+        """Others may remove it at any moment."""
+        try:
+            return self.read(relative)
+        except OSError:  # of an object store, not always FileNotFoundError
+            if self.exists(relative):
+                raise
+            return None
+
     def names(self, relative: str) -> list[str]:
         """Of the files in a directory, sorted; none where there is no such directory."""
         selector = fs.FileSelector(self.path(relative), allow_not_found=True)
         return sorted(info.base_name for info in self.filesystem.get_file_info(selector) if info.is_file)
 
     def put_new(self, relative: str, content: bytes) -> bool:
-        """A whole file or none, and false where there is one. On an object store two writers at the same moment may
-        both be told that they were first: there, one load at a time writes to a Parquet table."""
+        """A whole file or none, and false where there is one, whoever else writes it at the same moment."""
         if self.is_local:
             return self._link_new(relative, content)
-        if self.exists(relative):
-            return False
-        with self.open_new(relative) as stream:
-            stream.write(content)
-        return True
+        return objects.put_new(self.uri, self.storage, relative, content)
+
+    def check_put_new(self) -> None:
+        """Raises LakeError where a store takes the same object twice: there commits would overwrite each other."""
+        if self.is_local:
+            return
+        self.put_new(objects.PROBE, b"")
+        if self.put_new(objects.PROBE, b""):
+            raise LakeError(
+                f"the object store of {self.uri} writes over an object that it was told to write only where there is "
+                "none (If-None-Match), so commits could overwrite each other: use a store that knows it, or an Iceberg "
+                "table with a catalogue"
+            )
+        self.remove(objects.PROBE)
 
     def _link_new(self, relative: str, content: bytes) -> bool:
         target = self.path(relative)
@@ -166,7 +184,9 @@ class Place:
         self.make_directory(target.rpartition("/")[0])
         try:
             self.filesystem.move(self.path(source), self.path(target))
-        except FileNotFoundError:
+        except OSError:  # of an object store, not always FileNotFoundError
+            if self.exists(source):
+                raise
             if not self.exists(target):
                 raise LakeError(f"{self.uri_of(target)} belongs to the table, and is gone; so is {source}") from None
 
