@@ -1,6 +1,6 @@
 """Who may write the metadata log, and in which form: KRaft (KIP-595, KIP-853, KIP-996), pure.
 
-Doors: `raft.Raft` (one node: `step`, `tick`, `advance`, `ready`, `append`), `rpc` (what nodes say to each other, events
+Doors: `raft.Raft` (one node: events and time in, what is to be done out), `rpc` (what nodes say to each other, events
 and effects), `settings.Settings`, `replicated_log.ReplicatedLog` (what it needs of its log), `voters.VoterHistory`;
 roles in a file each: `unattached`, `follower`, `prospective`, `candidate`, `leader`, `resigned`; and what is kept:
 `state.QuorumState` (the file `quorum-state`), `batches` (metadata records as batches of the log), `snapshot`

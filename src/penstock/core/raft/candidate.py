@@ -20,10 +20,10 @@ class Candidate:
         self.election = Election(pre_vote=False)
 
     def poll(self, raft: Raft, now_ms: int) -> int:
-        if self.election.is_won(raft) and raft.is_voter:
+        if self.election.is_won(raft) and raft.may_stand:
             raft.lead([raft.me.id, *self.election.granted], now_ms)
             return now_ms
-        if now_ms >= self.deadline_ms or self.election.is_lost(raft) or not raft.is_voter:
+        if now_ms >= self.deadline_ms or self.election.is_lost(raft) or not raft.may_stand:
             raft.defer(now_ms)
             return now_ms
         return min(self.deadline_ms, self.election.poll(raft, now_ms))

@@ -60,8 +60,6 @@ class Changes:
         self._open = Open(token if waits else None, last_offset, now_ms + timeout_ms)
         if not waits:
             raft.reply(token, ChangeAnswer(raft.address()))
-        if raft.high_watermark > last_offset:
-            self.on_committed(raft, now_ms)
 
     def poll(self, raft: Raft, now_ms: int) -> int:
         if self._open is None or self._open.token is None:
@@ -78,8 +76,6 @@ class Changes:
         done, self._open = self._open, None
         if done.token is not None:
             raft.reply(done.token, ChangeAnswer(raft.address()))
-        if not raft.is_voter:
-            raft.resign(now_ms)
 
     def end(self, raft: Raft) -> None:
         if self._open is not None and self._open.token is not None:

@@ -43,7 +43,7 @@ class Follower:
 
     def poll(self, raft: Raft, now_ms: int) -> int:
         if now_ms >= self.deadline_ms:
-            if raft.is_voter:
+            if raft.may_stand:
                 raft.stand(now_ms)
             else:
                 raft.lose_leader(now_ms)
@@ -66,7 +66,7 @@ class Follower:
     def on_failure(self, raft: Raft, peer: int, request: Request, refused: bool, now_ms: int) -> None:
         if peer != raft.leader.id or not refused or not isinstance(request, (Fetch, FetchSnapshot)):
             return
-        if not raft.is_voter:
+        if not raft.may_stand:
             raft.lose_leader(now_ms)
         elif raft.settings.eager:
             self.has_fetched = False
@@ -82,7 +82,7 @@ class Follower:
     def ended(self, raft: Raft, successors: list[int], now_ms: int) -> None:
         """The leader has resigned: the voter that it likes best stands at once, the others a little later."""
         self.has_fetched = False
-        if raft.is_voter:
+        if raft.may_stand:
             place = successors.index(raft.me.id) if raft.me.id in successors else len(successors)
             wait_ms = place * raft.settings.eager_jitter_ms
             self.deadline_ms = min(self.deadline_ms, now_ms + wait_ms + raft.below(wait_ms))
@@ -118,7 +118,7 @@ class Follower:
 
     def _on_refused(self, raft: Raft, error: ErrorCode, now_ms: int) -> None:
         """It answers, but leads no more: it has resigned, or was restarted."""
-        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER and raft.settings.eager and raft.is_voter:
+        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER and raft.settings.eager and raft.may_stand:
             self.has_fetched = False
             self.deadline_ms = min(self.deadline_ms, raft.soon_ms(now_ms))
 

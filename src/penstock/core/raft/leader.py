@@ -216,6 +216,8 @@ class Leading:
             for token in list(self._waiting):
                 self._serve(raft, token, self._waiting.pop(token))
             self.changes.on_committed(raft, now_ms)
+            if not raft.may_stand:
+                raft.resign(now_ms)
 
     def _end_of(self, raft: Raft, voter: Voter) -> int:
         """How much of the log is durable at a voter."""

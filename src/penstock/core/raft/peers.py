@@ -63,5 +63,7 @@ class Peers:
         self._not_before_ms[peer, lane] = until_ms
 
     def resume(self) -> None:
-        """A role begins: what was held back for the role before may be sent."""
+        """A role begins: what the role before has asked, or held back, does not concern it."""
         self._not_before_ms.clear()
+        self._under_way.clear()
+        self._latest.clear()

@@ -20,7 +20,7 @@ class Prospective:
         self.election = Election(pre_vote=True)
 
     def poll(self, raft: Raft, now_ms: int) -> int:
-        if not raft.is_voter or now_ms >= self.deadline_ms or self.election.is_lost(raft):
+        if not raft.may_stand or now_ms >= self.deadline_ms or self.election.is_lost(raft):
             raft.stand_back(now_ms)
             return now_ms
         if self.election.is_won(raft):

@@ -152,6 +152,12 @@ class Raft:
         return self.history.is_voter(self.me.replica)
 
     @property
+    def may_stand(self) -> bool:
+        """A voter, or one that is about to be none: while the change is not committed it may be the only one that has
+        what the others need to go on."""
+        return self.is_voter or self.history.was_voter(self.me.replica, self.high_watermark)
+
+    @property
     def is_leading(self) -> bool:
         """It leads, and everything before its epoch is committed."""
         return isinstance(self.role, Leading) and self.high_watermark > self.role.epoch_start

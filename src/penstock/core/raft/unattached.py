@@ -19,11 +19,11 @@ class Unattached:
         """When a voter stands for election."""
 
     def poll(self, raft: Raft, now_ms: int) -> int:
-        if raft.is_voter and (now_ms >= self.deadline_ms or not raft.others):
+        if raft.may_stand and (now_ms >= self.deadline_ms or not raft.others):
             raft.stand(now_ms)
             return now_ms
         due_ms = raft.look_for_leader(now_ms)
-        return min(due_ms, self.deadline_ms if raft.is_voter else NEVER)
+        return min(due_ms, self.deadline_ms if raft.may_stand else NEVER)
 
     def on_answer(self, raft: Raft, peer: int, request: Request, answer: Answer, now_ms: int) -> None:
         """Whom it names has been heeded already."""

@@ -143,6 +143,11 @@ class VoterHistory:
     def is_voter(self, replica: Replica) -> bool:
         return any(one.is_replica(replica) for one in self.voters)
 
+    def was_voter(self, replica: Replica, high_watermark: int) -> bool:
+        """Whether it voted before a change that is not known to be committed."""
+        before = self._voters[-2][1] if len(self._voters) > 1 else self.static
+        return self.offset >= high_watermark and any(one.is_replica(replica) for one in before)
+
     def control_records(self, offset: int | None = None) -> list[Control]:
         """What says the same again: for a snapshot of what lies up to `offset`, or for the first batch of all."""
         versions = [one for at, one in self._versions if offset is None or at <= offset]

@@ -1,0 +1,170 @@
+"""The log among the nodes: what is committed, what is cut, and who is given a snapshot."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.base.errors import ErrorCode
+from penstock.core.metadata.image import EMPTY
+from penstock.core.raft.rpc import BeginEpoch, Fetch, FetchAnswer, FetchSnapshot, Leader, SnapshotAnswer
+from penstock.core.raft.snapshot import SnapshotId, encode_snapshot
+from tests.unit.core.raft.raft_bench import Bench, voter
+
+
+def test_committed_is_what_a_majority_has_synced():
+    bench = Bench()
+    bench.lead()
+    before = bench.raft.high_watermark
+    bench.propose("t")
+    bench.fetch(2)
+    assert bench.raft.high_watermark == before, "the leader itself has not synced it"
+    bench.sync()
+    assert bench.raft.high_watermark == bench.log.end_offset
+
+
+def test_an_older_epoch_s_entries_are_committed_only_with_one_of_its_own():
+    """Raft's figure 8: on a majority, yet a later leader may not have them."""
+    bench = Bench()
+    bench.win()
+    bench.sync()
+    end = bench.log.end_offset
+    bench.ask(BeginEpoch(5, 2, voter(2).endpoints, voter(1).replica))
+    bench.tick(2_100)
+    bench.win()
+    bench.sync()
+    assert bench.log.end_offset > end
+    bench.fetch(2, end)
+    assert bench.raft.high_watermark == 0
+    bench.fetch(2)
+    assert bench.raft.high_watermark == bench.log.end_offset
+
+
+def test_a_follower_fetches_on_only_after_it_has_synced():
+    leader, bench = Bench(), Bench()
+    leader.lead()
+    bench.ask(BeginEpoch(leader.raft.epoch, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    records = leader.log.read(0, 1 << 20)
+    bench.answer(send, FetchAnswer(Leader(2, leader.raft.epoch), high_watermark=1, records=records))
+    assert bench.log.end_offset == leader.log.end_offset
+    assert bench.sent(Fetch) == []
+    bench.sync()
+    (send,) = bench.sent(Fetch)
+    assert (send.request.offset, send.request.last_epoch) == (leader.log.end_offset, leader.raft.epoch)
+    assert (send.request.high_watermark, bench.raft.high_watermark) == (1, 1)
+
+
+def test_a_fetch_waits_until_there_is_something_to_bring():
+    bench = Bench()
+    bench.lead()
+    assert bench.fetch(2, max_wait_ms=500, high_watermark=bench.raft.high_watermark) is None
+    token = bench.token
+    bench.propose("t")
+    answer = bench.replies()[token]
+    assert len(answer.records) > 0
+    bench.sync()
+    assert bench.fetch(2, max_wait_ms=500, high_watermark=0).high_watermark == bench.log.end_offset
+    assert bench.fetch(2, max_wait_ms=500) is None
+    token = bench.token
+    bench.tick(500)
+    assert bench.replies()[token].records == b""
+
+
+def test_a_log_that_parted_is_cut_to_where_it_agrees():
+    bench = Bench()
+    bench.lead()
+    end, epoch = bench.log.end_offset, bench.raft.epoch
+    bench.propose("never committed")
+    bench.sync()
+    bench.ask(BeginEpoch(epoch + 1, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    assert (send.request.offset, send.request.last_epoch) == (end + 1, epoch)
+    bench.answer(send, FetchAnswer(Leader(2, epoch + 1), diverging=(epoch, end)))
+    assert bench.log.end_offset == end
+    (send,) = bench.sent(Fetch)
+    assert send.request.offset == end
+
+
+def test_what_is_committed_is_never_cut():
+    bench = Bench()
+    bench.lead()
+    end, epoch = bench.log.end_offset, bench.raft.epoch
+    bench.ask(BeginEpoch(epoch + 1, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    with pytest.raises(AssertionError, match="never cut"):
+        bench.answer(send, FetchAnswer(Leader(2, epoch + 1), diverging=(epoch, end - 1)))
+
+
+def test_a_leader_tells_where_a_replica_s_log_parts_from_its_own():
+    bench = Bench()
+    bench.lead()
+    end, epoch = bench.log.end_offset, bench.raft.epoch
+    assert bench.fetch(2, end + 5, last_epoch=epoch).diverging == (epoch, end)
+    assert bench.fetch(2, end, last_epoch=epoch).diverging is None
+
+
+def with_snapshot() -> tuple[Bench, SnapshotId]:
+    bench = Bench()
+    bench.lead()
+    for at in range(20):
+        bench.propose(f"t{at}")
+        bench.sync()
+        bench.fetch(2)
+    image = EMPTY.__class__(offset=bench.raft.high_watermark - 1, epoch=bench.raft.epoch)
+    bench.log.snapshots.writing(image, bench.raft.history.control_records(image.offset))()
+    bench.log.prune()
+    assert bench.log.start_offset == image.offset + 1
+    return bench, SnapshotId(image.offset + 1, image.epoch)
+
+
+def test_a_replica_from_before_the_log_s_start_is_given_the_snapshot():
+    bench, snapshot = with_snapshot()
+    assert bench.fetch(3, 0, last_epoch=0).snapshot == snapshot
+    assert bench.fetch(3, snapshot.offset, last_epoch=snapshot.epoch).snapshot is None
+    assert bench.fetch(3, snapshot.offset, last_epoch=0).snapshot == snapshot, "it may hold what was never committed"
+
+
+def test_a_snapshot_is_served_in_pieces():
+    bench, snapshot = with_snapshot()
+    whole, size = b"", 1
+    while len(whole) < size:
+        answer = bench.ask(FetchSnapshot(bench.raft.epoch, voter(3).replica, snapshot, len(whole), 100))
+        assert (answer.error, answer.position) == (ErrorCode.NONE, len(whole))
+        whole, size = whole + answer.data, answer.size
+    assert len(whole) == size
+    beyond = FetchSnapshot(bench.raft.epoch, voter(3).replica, snapshot, size, 100)
+    assert bench.ask(beyond).error is ErrorCode.POSITION_OUT_OF_RANGE
+    unknown = FetchSnapshot(bench.raft.epoch, voter(3).replica, SnapshotId(1, 1), 0, 100)
+    assert bench.ask(unknown).error is ErrorCode.SNAPSHOT_NOT_FOUND
+
+
+def test_a_follower_takes_a_snapshot_and_goes_on_behind_it():
+    source, _ = with_snapshot()
+    bench, snapshot = Bench(), SnapshotId(40, 2)
+    data = encode_snapshot((), {}, source.raft.history.control_records(), epoch=2, now_ms=1)
+    bench.ask(BeginEpoch(4, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    bench.answer(send, FetchAnswer(Leader(2, 4), snapshot=snapshot))
+    while bench.log.end_offset == 0:
+        (send,) = bench.sent(FetchSnapshot)
+        at = send.request.position
+        bench.answer(send, SnapshotAnswer(Leader(2, 4), snapshot, size=len(data), position=at, data=data[at : at + 90]))
+    assert (bench.log.start_offset, bench.log.end_offset, bench.raft.high_watermark) == (40, 40, 40)
+    assert bench.raft.history.voters == source.raft.history.voters
+    bench.sync()
+    (send,) = bench.sent(Fetch)
+    assert (send.request.offset, send.request.last_epoch) == (40, 2)
+    bench.restart()
+    assert (bench.log.start_offset, bench.raft.high_watermark, bench.raft.history.kraft_version) == (40, 40, 1)
+
+
+def test_a_snapshot_that_came_damaged_is_fetched_again():
+    bench, snapshot = Bench(), SnapshotId(40, 2)
+    bench.ask(BeginEpoch(4, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    bench.answer(send, FetchAnswer(Leader(2, 4), snapshot=snapshot))
+    (send,) = bench.sent(FetchSnapshot)
+    bench.answer(send, SnapshotAnswer(Leader(2, 4), snapshot, size=9, position=0, data=b"not a one"))
+    assert (bench.log.end_offset, bench.log.snapshot) == (0, None)
+    (send,) = bench.sent(Fetch)
+    assert send.request.offset == 0
