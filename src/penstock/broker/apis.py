@@ -22,6 +22,7 @@ _DESCRIBE_GROUP = Acl(Operation.DESCRIBE, Resource.GROUP)
 _DELETE_GROUP = Acl(Operation.DELETE, Resource.GROUP)
 _DESCRIBE_CLUSTER = Acl(Operation.DESCRIBE, Resource.CLUSTER)
 _DESCRIBE_CONFIGS = Acl(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER)
+_ALTER_CLUSTER = Acl(Operation.ALTER, Resource.CLUSTER)
 _ALTER_CONFIGS = Acl(Operation.ALTER_CONFIGS, Resource.CLUSTER)
 _CLUSTER_ACTION = Acl(Operation.CLUSTER_ACTION, Resource.CLUSTER)
 _IDEMPOTENT_WRITE = Acl(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER)
@@ -55,10 +56,15 @@ def served() -> Table:
             Row(35, "cluster.describe_log_dirs", _DESCRIBE_CLUSTER),
             Row(37, "topics.create_partitions", _ALTER_TOPIC, forwarded=True),
             Row(42, "groups.delete_groups", _DELETE_GROUP),
+            Row(43, "cluster.elect_leaders", _ALTER_CLUSTER, forwarded=True),
             Row(44, "configs.incremental_alter_configs", _ALTER_CONFIGS, forwarded=True),
+            Row(45, "cluster.alter_partition_reassignments", _ALTER_CLUSTER, forwarded=True),
+            Row(46, "cluster.list_partition_reassignments", _DESCRIBE_CLUSTER, forwarded=True),
             Row(47, "groups.offset_delete", _DELETE_GROUP),
+            Row(57, "cluster.update_features", _ALTER_CLUSTER, forwarded=True),
             Row(60, "cluster.describe_cluster", None),
             Row(61, "data.describe_producers", _READ_TOPIC),
+            Row(64, "cluster.unregister_broker", _ALTER_CLUSTER, forwarded=True),
             Row(71, "cluster.get_telemetry_subscriptions", None),
             Row(72, "cluster.push_telemetry", None),
             Row(74, "configs.list_config_resources", _DESCRIBE_CONFIGS),
@@ -74,19 +80,27 @@ def controller_served() -> Table:
             Row(18, "cluster.api_versions", None),
             Row(19, "topics.create_topics", _CREATE_TOPIC, forwarded=True),
             Row(20, "topics.delete_topics", _DELETE_TOPIC, forwarded=True),
+            Row(32, "configs.describe_configs", _DESCRIBE_CONFIGS),
             Row(33, "configs.alter_configs", _ALTER_CONFIGS, forwarded=True),
             Row(37, "topics.create_partitions", _ALTER_TOPIC, forwarded=True),
+            Row(43, "cluster.elect_leaders", _ALTER_CLUSTER, forwarded=True),
             Row(44, "configs.incremental_alter_configs", _ALTER_CONFIGS, forwarded=True),
+            Row(45, "cluster.alter_partition_reassignments", _ALTER_CLUSTER, forwarded=True),
+            Row(46, "cluster.list_partition_reassignments", _DESCRIBE_CLUSTER, forwarded=True),
             Row(52, "quorum.vote", _CLUSTER_ACTION),
             Row(53, "quorum.begin_quorum_epoch", _CLUSTER_ACTION),
             Row(54, "quorum.end_quorum_epoch", _CLUSTER_ACTION),
             Row(56, "controlling.alter_partition", _CLUSTER_ACTION),
+            Row(57, "cluster.update_features", _ALTER_CLUSTER, forwarded=True),
             Row(58, "controlling.envelope", _CLUSTER_ACTION),
             Row(59, "quorum.fetch_snapshot", _CLUSTER_ACTION),
+            Row(60, "cluster.describe_cluster", None),
             Row(62, "controlling.broker_registration", _CLUSTER_ACTION),
             Row(63, "controlling.broker_heartbeat", _CLUSTER_ACTION),
+            Row(64, "cluster.unregister_broker", _ALTER_CLUSTER, forwarded=True),
             Row(67, "controlling.allocate_producer_ids", _CLUSTER_ACTION),
             Row(70, "controlling.controller_registration", _CLUSTER_ACTION),
+            Row(73, "controlling.assign_replicas_to_dirs", _CLUSTER_ACTION),
             Row(82, "quorum.update_raft_voter", _CLUSTER_ACTION),
         ]
     )

@@ -17,6 +17,7 @@ from penstock.core.metadata.effective import Node, broker_typed
 from penstock.core.metadata.image import Image, Resource
 from penstock.protocol.generated.clear_elr_record import ClearElrRecord
 from penstock.protocol.generated.config_record import ConfigRecord
+from penstock.protocol.generated.partition_change_record import PartitionChangeRecord
 from penstock.protocol.message import Message
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -87,9 +88,26 @@ def records_of(image: Image, resource: Resource, values: Mapping[str, str | None
     ]
     isr_changes = MIN_ISR in values and current.get(MIN_ISR) != values[MIN_ISR]
     if isr_changes and image.eligible_leader_replicas_enabled and kind in (ResourceType.TOPIC, ResourceType.BROKER):
-        # Who was eligible to lead was judged by the old number.
-        records.append(ClearElrRecord(topic_name=owner if kind == ResourceType.TOPIC else ""))
+        records += _judged_anew(image, owner if kind == ResourceType.TOPIC else "")
     return records
+
+
+def _judged_anew(image: Image, topic_name: str) -> list[Message]:
+    """Who was eligible to lead was judged by the old number, except where nobody is in sync: nothing was committed
+    there since, and only the eligible can bring such a partition back."""
+    topics = image.topics.values() if not topic_name else [one for one in [image.topic(topic_name)] if one is not None]
+    kept: list[Message] = [
+        PartitionChangeRecord(
+            topic_id=topic.id,
+            partition_id=index,
+            eligible_leader_replicas=list(one.eligible),
+            last_known_elr=list(one.last_known_eligible),
+        )
+        for topic in topics
+        for index, one in topic.partitions.items()
+        if not one.isr and (one.eligible or one.last_known_eligible)
+    ]
+    return [ClearElrRecord(topic_name=topic_name), *kept]
 
 
 def check_resource(image: Image, node: Node, resource: Resource, values: Mapping[str, str | None]) -> None:
@@ -146,7 +164,8 @@ def broker_name_fault(node: Node, name: str) -> str | None:
 def _check_broker(
     image: Image, node: Node, name: str, after: Mapping[str, str], values: Mapping[str, str | None]
 ) -> None:
-    fault = broker_name_fault(node, name) or _dynamic_fault(after, bool(name))
+    registered = name.isdecimal() and int(name) in image.brokers
+    fault = (None if registered else broker_name_fault(node, name)) or _dynamic_fault(after, bool(name))
     if fault is not None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, fault)
     if image.eligible_leader_replicas_enabled and MIN_ISR in values:

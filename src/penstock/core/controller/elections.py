@@ -104,7 +104,7 @@ class _Change:
 
     def _keep_eligible(self) -> None:
         """Who leaves the ISR while it is below the minimum is eligible: nothing is committed without it any more."""
-        if not self.has_eligible or len(self.isr) >= min(self.min_isr, len(self.replicas)):
+        if not self.has_eligible or self._is_enough(self.isr):
             self.eligible = []
             return
         candidates = dict.fromkeys([*self.before.eligible, *self.before.isr])
@@ -123,7 +123,11 @@ class _Change:
                 self.record.leader_recovery_state = RECOVERING
         elif leader in self.eligible:
             self.isr = [leader]
-            self.eligible = [one for one in self.eligible if one != leader]
+            self.eligible = [] if self._is_enough(self.isr) else [one for one in self.eligible if one != leader]
+
+    def _is_enough(self, isr: list[int]) -> bool:
+        """Whether these replicas may commit without the others."""
+        return len(isr) >= min(self.min_isr, len(self.replicas))
 
     def _elected(self) -> _Elected:
         order = [self.before.leader, *self.replicas]

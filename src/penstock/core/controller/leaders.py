@@ -10,7 +10,7 @@ from penstock.core.controller.elections import Election, Wish, decide_change
 from penstock.core.controller.outlook import Outlook
 from penstock.core.controller.result import Result
 from penstock.core.metadata.effective import Node
-from penstock.core.metadata.image import NO_LEADER, Image, Partition, Topic
+from penstock.core.metadata.image import NO_LEADER, Image, Partition
 from penstock.protocol.generated.elect_leaders_request import ElectLeadersRequest
 from penstock.protocol.generated.elect_leaders_response import (
     ElectLeadersResponse,
@@ -76,37 +76,18 @@ def has_preferred_leader(partition: Partition) -> bool:
     return partition.leader == partition.replicas[0]
 
 
-def decide_preferred_leaders(image: Image, node: Node, limit: int, *, percent: int = 0) -> list[Message]:
-    """Give leaders back to the first replicas, where they are in sync; no more than `limit` at once.
-
-    Only brokers that do not lead more than `percent` of a hundred of what they should are corrected.
-    """
+def decide_preferred_leaders(image: Image, node: Node, limit: int) -> list[Message]:
+    """Give leaders back to the first replicas, where they are in sync; no more than `limit` at once."""
     outlook = Outlook(image, node)
-    misplaced = list(_misplaced(image))
-    wrong: dict[int, int] = {}
-    for _, _, partition in misplaced:
-        wrong[partition.replicas[0]] = wrong.get(partition.replicas[0], 0) + 1
     records: list[Message] = []
-    for topic, index, partition in misplaced:
-        if len(records) >= limit:
-            break
-        preferred = partition.replicas[0]
-        if wrong[preferred] * 100 > percent * _preferring(image, preferred):
-            record = decide_change(outlook, topic, index, Wish(election=Election.PREFERRED))
-            if record is not None:
-                records.append(record)
-    return records
-
-
-def _misplaced(image: Image) -> Iterator[tuple[Topic, int, Partition]]:
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():
+            if len(records) >= limit:
+                return records
             if not has_preferred_leader(partition):
-                yield topic, index, partition
-
-
-def _preferring(image: Image, broker: int) -> int:
-    return sum(one.replicas[0] == broker for topic in image.topics.values() for one in topic.partitions.values())
+                record = decide_change(outlook, topic, index, Wish(election=Election.PREFERRED))
+                records += [record] if record is not None else []
+    return records
 
 
 def decide_unclean_leaders(image: Image, node: Node, limit: int) -> list[Message]:

@@ -33,9 +33,9 @@ class Outlook:
 
     def may_lead(self, broker: int, directory: bytes | None) -> bool:
         found = self.image.brokers.get(broker)
-        if found is None or broker == self.leaving:
+        if found is None or broker == self.leaving or found.in_controlled_shutdown:
             return False
-        return (broker == self.joining or found.active) and is_online(found, directory)
+        return (broker == self.joining or not found.fenced) and is_online(found, directory)
 
     def min_isr(self, topic: Topic) -> int:
         value = self._topic_value(topic.name, "min.insync.replicas")

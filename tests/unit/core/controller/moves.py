@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from penstock.core.controller.elections import Wish, decide_change
 from penstock.core.controller.outlook import Outlook

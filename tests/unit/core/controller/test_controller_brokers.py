@@ -1,4 +1,4 @@
-"""Brokers registered and unfenced, leaders elected, producer ids and features handed out."""
+"""Brokers registered and unfenced, leaders elected, producer ids handed out."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import pytest
 
 from penstock.base.errors import ErrorCode
 from penstock.core.controller.brokers import decide_register_broker, decide_unfence_broker
-from penstock.core.controller.features import decide_update_features
 from penstock.core.controller.producer_ids import decide_allocate_producer_ids
 from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Image
 from penstock.protocol.generated.allocate_producer_ids_request import AllocateProducerIdsRequest
 from penstock.protocol.generated.broker_registration_change_record import BrokerRegistrationChangeRecord
 from penstock.protocol.generated.broker_registration_request import BrokerRegistrationRequest, Feature, Listener
-from penstock.protocol.generated.feature_level_record import FeatureLevelRecord
 from penstock.protocol.generated.partition_record import PartitionRecord
 from penstock.protocol.generated.topic_record import TopicRecord
-from penstock.protocol.generated.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 
 ORDERS = b"o" * 16
 
@@ -116,26 +113,3 @@ def test_producer_ids_are_for_registered_brokers_only(image, broker, epoch, code
     request = AllocateProducerIdsRequest(broker_id=broker, broker_epoch=epoch)
     result = decide_allocate_producer_ids(image, request)
     assert (result.response.error_code, result.records) == (code, [])
-
-
-def update(feature: str, level: int, kind: int = 1) -> UpdateFeaturesRequest:
-    key = FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)
-    return UpdateFeaturesRequest(feature_updates=[key])
-
-
-def test_a_feature_goes_up_by_a_record(cluster):
-    image = cluster(1, features={"metadata.version": 25})
-    result = decide_update_features(image, update("metadata.version", 30), 1)
-    assert result.records == [FeatureLevelRecord(name="metadata.version", feature_level=30)]
-    assert result.response.results[0].error_code == 0
-
-
-@pytest.mark.parametrize(
-    ("feature", "level", "kind"),
-    [("metadata.version", 31, 1), ("metadata.version", 29, 1), ("metadata.version", 29, 2), ("nope", 1, 1)],
-)
-def test_a_level_that_cannot_be_reached_is_refused(image, feature, level, kind):
-    old = decide_update_features(image, update(feature, level, kind), 1)
-    assert (old.response.results[0].error_code, old.records) == (ErrorCode.INVALID_UPDATE_VERSION, [])
-    new = decide_update_features(image, update(feature, level, kind), 2)
-    assert (new.response.error_code, new.response.results) == (ErrorCode.INVALID_UPDATE_VERSION, [])

@@ -1,4 +1,5 @@
-"""The cluster as a client sees it: what is served (ApiVersions), who serves it, what lies on its disks, telemetry.
+"""The cluster as a whole: what is served (ApiVersions), who serves it, what lies on its disks, telemetry; and what its
+operators change of it: leaders, places of replicas, features, brokers that are gone for good.
 
-They read the image and the table, and change nothing but what telemetry remembers of a client.
+Whoever is asked, changes are decided by the active controller.
 """

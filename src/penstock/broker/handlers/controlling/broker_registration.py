@@ -1,4 +1,4 @@
-"""BrokerRegistration 0-4: a broker announces itself, with the epoch of its last clean stop (KIP-631, KIP-858, KIP-966)."""
+"""BrokerRegistration 0-4: a broker announces itself, and with which epoch it stopped cleanly (KIP-631, KIP-966)."""
 
 from __future__ import annotations
 
