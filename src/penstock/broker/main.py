@@ -15,6 +15,7 @@ from penstock.broker.config import BrokerConfig
 from penstock.broker.journal import write_to_stderr
 from penstock.broker.loop import new_loop
 from penstock.broker.properties import from_environment, parse_properties
+from penstock.broker.serving import serve
 
 
 def load(path: str, environment: Mapping[str, str] | None = None) -> BrokerConfig:
@@ -50,10 +51,10 @@ async def _serve(config: BrokerConfig, ready: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(ValueError):
             loop.add_signal_handler(number, stop.set)
-    broker = Broker(config)
-    await broker.start()
-    gc.collect()
-    gc.freeze()
-    ready(broker.address)
-    await stop.wait()
-    await broker.stop()
+
+    def started(address: str) -> None:
+        gc.collect()
+        gc.freeze()
+        ready(address)
+
+    await serve(Broker(config), stop, started)

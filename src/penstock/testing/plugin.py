@@ -1,8 +1,8 @@
 """The pytest plug-in: a broker for the session, a fresh topic for the test, clients that close themselves.
 
 Fixtures: `kafka_broker`, `kafka_bootstrap_servers`, `kafka_admin` (session), `kafka_topic`, `kafka_topics`,
-`kafka_producer`, `kafka_consumer` (function). With --kafka-bootstrap-servers they use a running cluster, Penstock or
-Apache Kafka.
+`kafka_producer`, `kafka_consumer`, `kafka_cluster` (function). With --kafka-bootstrap-servers all but the last use a
+running cluster, Penstock or Apache Kafka.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from penstock.client import Admin, Consumer, Producer
+    from penstock.testing.cluster import Cluster
 
 OPTION = "--kafka-bootstrap-servers"
 TIMEOUT_S = 15.0
@@ -126,6 +127,19 @@ def kafka_consumer(kafka_bootstrap_servers: str) -> Iterator[Callable[..., Consu
 
         def make(*topics: str, **arguments: Any) -> Consumer[Any, Any]:
             return stack.enter_context(Consumer(kafka_bootstrap_servers, topics=topics, **arguments))
+
+        yield make
+
+
+@pytest.fixture
+def kafka_cluster() -> Iterator[Callable[..., Cluster]]:
+    """Starts clusters of the test's own: `kafka_cluster(nodes=3, config={...})`; gone after the test."""
+    from penstock.testing.cluster import Cluster  # noqa: PLC0415 likewise
+
+    with ExitStack() as stack:
+
+        def make(nodes: int = 3, config: dict[str, str] | None = None) -> Cluster:
+            return stack.enter_context(Cluster(config, nodes=nodes))
 
         yield make
 

@@ -2,10 +2,13 @@
 
 import os
 import threading
+import time
 
 import pytest
 
-from penstock.client import Consumer, Producer
+from penstock.broker.embedded import Embedded
+from penstock.broker.nodes import free_ports, node_settings
+from penstock.client import Admin, Consumer, Producer
 from penstock.testing import Cluster
 
 
@@ -48,3 +51,49 @@ def test_a_configuration_that_cannot_be_run_is_refused_and_cleaned_up():
         cluster.start()
     with pytest.raises(AssertionError, match="not running"):
         _ = cluster.data_dir
+
+
+def test_three_nodes_keep_three_copies_and_one_may_be_away():
+    with Cluster(nodes=3) as cluster:
+        assert len(cluster.bootstrap_servers.split(",")) == 3
+        with Admin(cluster.bootstrap_servers) as admin:
+            admin.create_topic("kept")
+            assert sorted(admin.topic("kept").partitions[0].replicas) == [1, 2, 3]
+        with Producer(cluster.bootstrap_servers) as producer:
+            producer.send("kept", b"1").result(20)
+            cluster.stop_node(2)
+            producer.send("kept", b"2").result(20)
+            cluster.start_node(2)
+        with Consumer(cluster.bootstrap_servers, topics=["kept"]) as consumer:
+            assert [record.value for record in consumer.take(2)] == [b"1", b"2"]
+
+
+def test_a_node_that_cannot_start_ends_those_that_wait_for_it():
+    cluster = Cluster(nodes=2)
+    cluster.config["listeners"] = "PLAINTEXT://127.0.0.1:1x"
+    with pytest.raises(Exception, match="listeners"):
+        cluster.start()
+    with pytest.raises(AssertionError, match="not running"):
+        _ = cluster.data_dir
+
+
+def test_a_node_without_a_majority_can_be_stopped(tmp_path):
+    """The other of two never comes: the one waits, and ends when it is asked to."""
+    ports = free_ports(2)
+    settings = node_settings(dict(enumerate(ports, 1)), [1, 2], "127.0.0.1", "AAAAAAAAQACAAAAAAAAAAQ")
+    broker = Embedded(settings[1], str(tmp_path))
+    ready = broker.begin()
+    began = time.monotonic()
+    broker.stop()
+    assert ready.cancelled()
+    assert time.monotonic() - began < 10
+
+
+def test_a_cluster_finds_its_data_again(tmp_path):
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster, Producer(cluster.bootstrap_servers) as producer:
+        producer.send("kept", b"x").result(20)
+    with (
+        Cluster(nodes=3, data_dir=tmp_path) as cluster,
+        Consumer(cluster.bootstrap_servers, topics=["kept"]) as consumer,
+    ):
+        assert consumer.take(1)[0].value == b"x"
