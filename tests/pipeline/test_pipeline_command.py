@@ -7,12 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
 from conftest import Running
+from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.cli.main import main
+from penstock.cli.pipeline_run import Metrics
+from penstock.pipeline.running import _progress
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOUBLED = """
@@ -22,6 +27,14 @@ pipeline = Pipeline("{name}")
 pipeline.stream("{source}", value=str, starting="earliest").map_values(lambda value: value * 2, to=str).to("{target}")
 """
 
+FUSED = """
+from penstock.pipeline import Pipeline
+
+pipeline = Pipeline("fused")
+counts = pipeline.stream("clicks", key=str, value=str).group_by_key().count()
+counts.join(pipeline.table("names", key=str, value=str), lambda count, name: f"{name}: {count}", to=str).to("named")
+"""
+
 
 def test_a_dry_run_draws_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "dry-run", str(EXAMPLES / "search_relevance.py")]) == 0
@@ -29,7 +42,31 @@ def test_a_dry_run_draws_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert drawn[0] == "pipeline search-relevance: 2 sources, 1 sinks, 2 stateful stages"
     assert drawn[1].startswith("stream of impressions   [search_relevance.py:")
     assert drawn[2].strip().startswith("=> stream-join")
-    assert drawn[-1].strip() == "=> stream-join (see above)"
+    assert drawn[-3].strip() == "=> stream-join (see above)"
+    assert drawn[-2:] == ["stage 1: stream-join", "stage 2: aggregate"]
+
+
+def test_a_dry_run_tells_the_stages_as_they_are_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A count that is joined with a table by the same key stays where it is: one stage, of two keyed nodes."""
+    from penstock.pipeline.execution.plan import Plan
+    from penstock.pipeline.files import pipeline_in
+
+    file = tmp_path / "fused_pipeline.py"
+    file.write_text(FUSED)
+    assert main(["pipeline", "dry-run", str(file)]) == 0
+    drawn = capsys.readouterr().out.splitlines()
+    assert drawn[0] == "pipeline fused: 2 sources, 1 sinks, 1 stateful stage (2 over a range)"
+    assert drawn[2].strip().startswith("=> aggregate") and drawn[3].strip().startswith("-> table-join")
+    assert drawn[-1] == "stage 1: aggregate count, table-join"
+    assert main(["pipeline", "dry-run", str(file), "--mermaid"]) == 0
+    graph = capsys.readouterr().out
+    assert "n0 ==> n1" in graph and "n1 --> n3" in graph and "n2 ==> n3" in graph
+    for path in (file, *EXAMPLES.glob("*.py")):
+        if "Pipeline(" in path.read_text():
+            flow = pipeline_in(str(path)).flow()
+            assert main(["pipeline", "dry-run", str(path), "--format", "json"]) == 0
+            told = json.loads(capsys.readouterr().out)
+            assert told["stages"] == Plan(flow).stages
 
 
 def test_a_dry_run_as_a_graph_has_every_node_and_edge(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,3 +170,61 @@ def test_a_pipeline_runs_is_listed_stops_and_goes_on_where_it_stopped(
     )
     values = [json.loads(line)["value"] for line in capsys.readouterr().out.splitlines()]
     assert sorted(values) == ["aa", "bb", "cc"]
+
+
+def test_what_a_batch_tells_is_what_is_scraped() -> None:
+    told = {
+        "batchId": 4,
+        "numInputRows": 30,
+        "processedRowsPerSecond": 60.0,
+        "durationMs": {"triggerExecution": 500},
+        "sources": [{"endOffset": {"orders": {"0": 10, "1": 20}}, "latestOffset": {"orders": {"0": 13, "1": 24}}}],
+    }
+    with Metrics("orders", 0) as metrics:
+        assert scraped(metrics.url) == {}
+        metrics.show(_progress(told))
+        metrics.show(_progress({**told, "batchId": 5, "sources": [{}]}))
+        found = scraped(metrics.url)
+    assert found.pop("penstock_pipeline_records_created") > 0
+    assert found == {
+        "penstock_pipeline_records_total": 60,
+        "penstock_pipeline_batch": 5,
+        "penstock_pipeline_batch_seconds": 0.5,
+        "penstock_pipeline_records_per_second": 60,
+        "penstock_pipeline_lag_records": 7,
+    }
+
+
+def scraped(url: str, pipeline: str = "orders") -> dict[str, float]:
+    with urllib.request.urlopen(url, timeout=15) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    samples = [sample for family in families for sample in family.samples]
+    assert all(sample.labels == {"pipeline": pipeline} for sample in samples)
+    return {sample.name: sample.value for sample in samples}
+
+
+def test_a_pipeline_that_runs_is_scraped(
+    penstock_cluster: Running, spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = penstock_cluster.create_topic(2)
+    penstock_cluster.produce(source, [b"a", b"b", b"c"])
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    file = tmp_path / "scraped_pipeline.py"
+    file.write_text(DOUBLED.format(name="scraped", source=source, target=f"{source}-doubled"))
+    command = [sys.executable, "-m", "penstock.cli.main", "pipeline", "run", str(file), "--metrics-port", "0"]
+    command += ["-b", penstock_cluster.bootstrap, "--at-least-once", "--master", "local[1]"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+        try:
+            assert process.stderr is not None
+            url = next(line.split()[1] for line in process.stderr if line.startswith("metrics: "))
+            found: dict[str, float] = {}
+            while found.get("penstock_pipeline_records_total") != 3:  # the test's time limit ends it
+                assert process.poll() is None, process.stderr.read()
+                time.sleep(0.1)
+                found = scraped(url, "scraped")
+            assert found["penstock_pipeline_lag_records"] == 0
+            assert found["penstock_pipeline_batch_seconds"] > 0
+            assert found["penstock_pipeline_batch"] >= 0
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)

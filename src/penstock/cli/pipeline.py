@@ -74,13 +74,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def dry_run(args: argparse.Namespace) -> int:
+    from penstock.pipeline.execution.staging import Staging
     from penstock.pipeline.topology import picture
 
     flow = load(args).flow()
+    stages = Staging(flow.nodes).stage
     if args.mermaid:
-        print(picture.as_mermaid(flow))
+        print(picture.as_mermaid(flow, stages))
     else:
-        emit(args, {"pipeline": flow.name, "nodes": picture.drawn(flow)}, lambda: print(picture.as_text(flow)))
+        told = {"pipeline": flow.name, "stages": max(stages.values(), default=0), "nodes": picture.drawn(flow, stages)}
+        emit(args, told, lambda: print(picture.as_text(flow, stages)))
     return 0
 
 

@@ -63,7 +63,7 @@ def _follow(args: argparse.Namespace, name: str, started: Running) -> int:
     note(f"{name} runs; Ctrl-C stops it after the batch that is under way")
     rows = 0
     with ExitStack() as stack:
-        gauges = stack.enter_context(_Metrics(name, args.metrics_port)) if args.metrics_port is not None else None
+        gauges = stack.enter_context(Metrics(name, args.metrics_port)) if args.metrics_port is not None else None
         ended = False
         while not ended:
             ended = started.wait(_LOOK_EVERY_S)
@@ -97,30 +97,31 @@ def _line(progress: Progress) -> str:
     )
 
 
-class _Metrics:
-    """The same figures for Prometheus."""
+class Metrics:
+    """The same figures for Prometheus. What no batch has told yet has no sample."""
 
     def __init__(self, name: str, port: int) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge
 
         self._registry = CollectorRegistry()
+        self._name = name
         self._port = port
 
         def gauge(what: str, said: str) -> Gauge:
-            return Gauge(f"penstock_pipeline_{what}", said, ["pipeline"], registry=self._registry).labels(name)
+            return Gauge(f"penstock_pipeline_{what}", said, ["pipeline"], registry=self._registry)
 
-        records = Counter("penstock_pipeline_records", "Records read.", ["pipeline"], registry=self._registry)
-        self._records = records.labels(name)
+        self._records = Counter("penstock_pipeline_records", "Records read.", ["pipeline"], registry=self._registry)
         self._batch = gauge("batch", "The last batch that ended.")
         self._duration = gauge("batch_seconds", "How long it took.")
         self._rate = gauge("records_per_second", "Records a second in it.")
         self._lag = gauge("lag_records", "Records that are there and not read yet.")
 
-    def __enter__(self) -> _Metrics:
+    def __enter__(self) -> Metrics:
         from prometheus_client import start_http_server
 
         self._server, _ = start_http_server(self._port, "127.0.0.1", self._registry)
-        note(f"metrics: http://127.0.0.1:{self._server.server_port}/metrics")
+        self.url = f"http://127.0.0.1:{self._server.server_port}/metrics"
+        note(f"metrics: {self.url}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -128,9 +129,9 @@ class _Metrics:
         self._server.server_close()
 
     def show(self, progress: Progress) -> None:
-        self._records.inc(progress.rows)
-        self._batch.set(progress.batch)
-        self._duration.set(progress.duration_ms / 1000)
-        self._rate.set(progress.rows_per_second)
+        self._records.labels(self._name).inc(progress.rows)
+        self._batch.labels(self._name).set(progress.batch)
+        self._duration.labels(self._name).set(progress.duration_ms / 1000)
+        self._rate.labels(self._name).set(progress.rows_per_second)
         if progress.lag is not None:
-            self._lag.set(progress.lag)
+            self._lag.labels(self._name).set(progress.lag)
