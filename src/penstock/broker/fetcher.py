@@ -18,15 +18,8 @@ from penstock.broker.journal import Journal
 from penstock.broker.partitions import Partitions
 from penstock.core.replication.following import cut_at, restart_at
 from penstock.core.replication.partition import Partition
-from penstock.protocol.generated.fetch_request import (
-    FetchPartition,
-    FetchRequest,
-    FetchTopic,
-    ForgottenTopic,
-    ReplicaState,
-)
-from penstock.protocol.generated.fetch_response import FetchResponse, PartitionData
 from penstock.protocol.generated.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from penstock.protocol.hot_replica import VERSIONS, Copies, Copy, FollowerFetch, Place, decode_copies
 from penstock.records.batch import FRAME_BYTES, read_header
 from penstock.wire.aio import Client
 from penstock.wire.conversation import Ask, Ticket
@@ -41,6 +34,8 @@ _BACKOFF_MS = 10
 _TOLD_AFTER = 5
 """failures in a row before the journal hears of them: a leader that stops is no news"""
 _LATEST, _EARLIEST = -1, -2
+_LEADER = -1
+"""the one node that the client of a lane knows"""
 
 Key = tuple[bytes, int]
 """topic id and index"""
@@ -125,55 +120,54 @@ class Lane:
         if self._in_flight and not (interrupt and self._in_flight == 1 and self._session_id != NO_SESSION):
             return
         self._sequence += 1
-        ticket = self._client.begin(
-            Ask(None, self._request(), timeout_ms=self._settings.timeout_ms, channel=self._channel)
-        )
+        timeout_ms = self._settings.timeout_ms
+        ask = Ask(_LEADER, self._request(), VERSIONS[1], timeout_ms, decode=decode_copies, channel=self._channel)
+        ticket = self._client.begin(ask)
         self._in_flight += 1
         if ticket.done:
             asyncio.get_running_loop().call_soon(self._answered, ticket, self._sequence)
         else:
             ticket.listen(partial(self._answered, ticket, self._sequence))
 
-    def _request(self) -> FetchRequest:
+    def _request(self) -> FollowerFetch:
         settings = self._settings
         established = self._session_id != NO_SESSION
         named = list(self._changed) if established else list(self._places)
-        forgotten = list(self._forgotten) if established else []
+        forgotten = _by_topic(list(self._forgotten)) if established and self._forgotten else []
         self._changed.clear()
         self._forgotten.clear()
         epoch = self._epoch
         self._epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
-        return FetchRequest(
-            replica_state=ReplicaState(replica_id=settings.node_id, replica_epoch=self._broker_epoch()),
-            max_wait_ms=settings.max_wait_ms,
-            min_bytes=settings.min_bytes,
-            max_bytes=settings.max_bytes,
-            session_id=self._session_id,
-            session_epoch=epoch,
-            topics=self._topics(named),
-            forgotten_topics_data=_forgotten(forgotten),
+        return FollowerFetch(
+            settings.node_id,
+            self._broker_epoch(),
+            settings.max_wait_ms,
+            settings.min_bytes,
+            settings.max_bytes,
+            self._session_id,
+            epoch,
+            self._topics(named),
+            forgotten,
         )
 
-    def _topics(self, keys: list[Key]) -> list[FetchTopic]:
-        topics: dict[bytes, FetchTopic] = {}
+    def _topics(self, keys: list[Key]) -> list[tuple[bytes, list[Place]]]:
+        topics: dict[bytes, list[Place]] = {}
         for key in keys:
-            topic_id, index = key
-            topic = topics.get(topic_id)
-            if topic is None:
-                topic = topics[topic_id] = FetchTopic(topic_id=topic_id, partitions=[])
             partition = self._places[key].partition
             own = partition.log
-            topic.partitions.append(
-                FetchPartition(
-                    partition=index,
-                    current_leader_epoch=partition.leader_epoch,
-                    fetch_offset=own.end_offset,
-                    last_fetched_epoch=own.epochs.latest,
-                    log_start_offset=own.start_offset,
-                    partition_max_bytes=self._settings.partition_bytes,
-                )
+            place = (
+                key[1],
+                partition.leader_epoch,
+                own.end_offset,
+                own.epochs.latest,
+                own.start_offset,
+                self._settings.partition_bytes,
             )
-        return list(topics.values())
+            if key[0] in topics:
+                topics[key[0]].append(place)
+            else:
+                topics[key[0]] = [place]
+        return list(topics.items())
 
     def _answered(self, ticket: Ticket, sequence: int) -> None:
         self._in_flight -= 1
@@ -182,7 +176,7 @@ class Lane:
         if ticket.error is not None:
             self._failed(ticket.error)
             return
-        answer: FetchResponse = ticket.answer
+        answer: Copies = ticket.answer
         if answer.error_code:
             self._failed(KafkaError(ErrorCode(answer.error_code)))
             return
@@ -190,12 +184,11 @@ class Lane:
         self._session_id = answer.session_id
         if answer.session_id == NO_SESSION:
             self._epoch = FIRST_EPOCH
-        for topic in answer.responses:
-            for data in topic.partitions:
-                key = (topic.topic_id, data.partition_index)
-                place = self._places.get(key)
-                if place is not None and place.since <= sequence:
-                    self._take(key, place, data)
+        for copy in answer.copies:
+            key = (copy.topic_id, copy.partition)
+            place = self._places.get(key)
+            if place is not None and place.since <= sequence:
+                self._take(key, place, copy)
         self._pump()
 
     def _failed(self, error: KafkaError) -> None:
@@ -215,23 +208,22 @@ class Lane:
     def _backoff_ms(self, attempts: int) -> int:
         return int(min(self._settings.backoff_ms, _BACKOFF_MS << min(attempts, 10)))
 
-    def _take(self, key: Key, place: _Place, data: PartitionData) -> None:
+    def _take(self, key: Key, place: _Place, copy: Copy) -> None:
         partition = place.partition
         try:
-            if data.error_code:
-                self._refused(key, place, ErrorCode(data.error_code))
+            if copy.error_code:
+                self._refused(key, place, ErrorCode(copy.error_code))
                 return
             place.attempts = 0
-            diverging = data.diverging_epoch
-            if diverging.end_offset >= 0 or diverging.epoch >= 0:
+            if copy.diverging is not None:
                 # The leader's watermark says nothing yet: what is left may have to be cut again.
-                self._cut(key, partition, diverging.epoch, diverging.end_offset)
+                self._cut(key, partition, *copy.diverging)
                 return
-            if data.records:
-                self._append(key, partition, memoryview(data.records))
-            if partition.told(data.high_watermark, data.log_start_offset):
+            if copy.records is not None:
+                self._append(key, partition, copy.records)
+            if partition.told(copy.high_watermark, copy.log_start):
                 self._partitions.waiters.moved(partition, 1)
-        except KafkaError as error:
+        except (KafkaError, OSError) as error:
             log.error("a copy could not be written", partition=str(partition.name), error=str(error))
             self._delay(key, place)
 
@@ -287,7 +279,7 @@ class Lane:
                 topics=[ListOffsetsTopic(name=partition.name.topic, partitions=[asked])],
             )
             tickets.append(
-                self._client.begin(Ask(None, message, timeout_ms=self._settings.timeout_ms, channel="offsets"))
+                self._client.begin(Ask(_LEADER, message, timeout_ms=self._settings.timeout_ms, channel="offsets"))
             )
         epoch = partition.leader_epoch
         done = partial(self._found, key, place, epoch, tickets)
@@ -337,10 +329,8 @@ def _first_new(records: memoryview, partition: Partition) -> int:
     return at
 
 
-def _forgotten(keys: list[Key]) -> list[ForgottenTopic]:
-    topics: dict[bytes, ForgottenTopic] = {}
+def _by_topic(keys: list[Key]) -> list[tuple[bytes, list[int]]]:
+    topics: dict[bytes, list[int]] = {}
     for topic_id, index in keys:
-        if topic_id not in topics:
-            topics[topic_id] = ForgottenTopic(topic_id=topic_id, partitions=[])
-        topics[topic_id].partitions.append(index)
-    return list(topics.values())
+        topics.setdefault(topic_id, []).append(index)
+    return list(topics.items())

@@ -132,6 +132,7 @@ class _Link(asyncio.BufferedProtocol):
                 timeout_ms=ask.timeout_ms,
                 max_version=ask.max_version,
                 answered=ask.answered,
+                decode=ask.decode,
             )
         except KafkaError as error:
             ticket.fail(error)
@@ -247,6 +248,10 @@ class Client:
         else:
             link.submit(ask, ticket)
         return ticket
+
+    def is_connected(self, channel: str = "") -> bool:
+        """Whether a connection of the channel is open, or being made."""
+        return any(not link.closed for (_, of), link in self._links.items() if of == channel)
 
     async def close(self) -> None:
         self._closed = True

@@ -20,7 +20,7 @@ from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
 from penstock.protocol.generated.api_versions_response import ApiVersionsResponse
 from penstock.protocol.message import Message
 from penstock.wire.authentication import Authentication, Login
-from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Ticket
+from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Decode, Request, Ticket
 from penstock.wire.errors import UnsupportedVersion, Violation, check
 from penstock.wire.inbox import Inbox
 
@@ -42,6 +42,7 @@ class InFlight:
     version: int
     ticket: Ticket
     deadline_ms: int
+    decode: Decode | None = None
 
 
 class Connection:
@@ -93,20 +94,21 @@ class Connection:
 
     def send(
         self,
-        message: Message,
+        message: Request,
         ticket: Ticket,
         *,
         now_ms: int,
         timeout_ms: int = REQUEST_TIMEOUT_MS,
         max_version: int | None = None,
         answered: bool = True,
+        decode: Decode | None = None,
     ) -> bytes:
         """The bytes of this request; `ticket` is done when its answer is in. UnsupportedVersion: nothing was sent."""
         assert self.ready, "no request before the versions are known"
         version = ticket.version = self.pick_version(message, max_version)
-        return self._encode(message, version, ticket, now_ms + timeout_ms, answered)
+        return self._encode(message, version, ticket, now_ms + timeout_ms, answered, decode)
 
-    def pick_version(self, message: Message, max_version: int | None = None) -> int:
+    def pick_version(self, message: Request, max_version: int | None = None) -> int:
         """The newest version of this request that we, the broker and the caller accept."""
         api = registry.APIS[message.API_KEY]
         theirs = self.versions.get(message.API_KEY)
@@ -147,11 +149,20 @@ class Connection:
         while self._in_flight:
             self._in_flight.popleft().ticket.fail(error)
 
-    def _encode(self, message: Message, version: int, ticket: Ticket, deadline_ms: int, answered: bool) -> bytes:
+    def _encode(
+        self,
+        message: Request,
+        version: int,
+        ticket: Ticket,
+        deadline_ms: int,
+        answered: bool,
+        decode: Decode | None = None,
+    ) -> bytes:
         body = message.encode(version)
-        header = RequestHeader(message.API_KEY, version, self._correlation_id, self._client_id)
+        key = message.API_KEY
+        header = RequestHeader(key, version, self._correlation_id, self._client_id)
         if answered:
-            self._in_flight.append(InFlight(self._correlation_id, message.API_KEY, version, ticket, deadline_ms))
+            self._in_flight.append(InFlight(self._correlation_id, key, version, ticket, deadline_ms, decode))
         self._correlation_id = (self._correlation_id + 1) % CORRELATION_IDS
         return request_frame(header, body)
 
@@ -166,7 +177,8 @@ class Connection:
             body = memoryview(frame)[at:]
             if request.ticket is self._handshake:
                 return self._open(body, self._in_flight.popleft())
-            answer = registry.response_class(request.api_key).decode(body, request.version)
+            decode = request.decode or registry.response_class(request.api_key).decode
+            answer = decode(body, request.version)
         except DecodeError as error:
             raise Violation(f"undecodable answer to API {request.api_key} v{request.version}: {error}") from error
         self._in_flight.popleft()

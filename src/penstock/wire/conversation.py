@@ -8,12 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from penstock.base.errors import KafkaError
+from penstock.base.ports import Buffer
 from penstock.protocol.message import Message
 
 T = TypeVar("T")
+
+
+class Request(Protocol):
+    """What can be sent: a generated message, or one that is written by hand."""
+
+    @property
+    def API_KEY(self) -> int: ...
+
+    def encode(self, version: int) -> Buffer: ...
+
+
+Decode = Callable[[memoryview, int], Any]
+"""An answer's body and version: the answer."""
 
 ANY_NODE: int | None = None
 REQUEST_TIMEOUT_MS = 30_000
@@ -67,11 +81,13 @@ class Ask:
     """Send a request to a node (None: to any) and wait for its answer."""
 
     node: int | None
-    message: Message
+    message: Request
     max_version: int | None = None
     timeout_ms: int = REQUEST_TIMEOUT_MS
     answered: bool = True
     """False for a Produce with acks=0, which no broker answers."""
+    decode: Decode | None = None
+    """reads the answer; None: the generated class does."""
     channel: str = ""
     """Requests of different channels go over different connections: a broker answers those of one connection in order,
     so a long poll would hold up whatever is sent behind it."""

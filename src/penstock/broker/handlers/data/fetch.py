@@ -83,18 +83,22 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
 
 
 def _encode(session: Session, header: RequestHeader, fetch_session: FetchSession, outcomes: list[Outcome]) -> Parts:
-    hints = Hints(session.services, session.peer.listener)
+    hints = None
+    if any(outcome.fetched is None for outcome in outcomes):
+        hints = Hints(session.services, session.peer.listener)
     topics = [
         (topic, [_fetched(outcome, hints) for outcome in group])
         for topic, group in groupby(outcomes, key=lambda outcome: outcome.place.topic)
     ]
-    return _encoded(header, topics, session_id=fetch_session.id, endpoints=hints.endpoints())
+    endpoints = hints.endpoints() if hints is not None else ()
+    return _encoded(header, topics, session_id=fetch_session.id, endpoints=endpoints)
 
 
-def _fetched(outcome: Outcome, hints: Hints) -> Fetched:
+def _fetched(outcome: Outcome, hints: Hints | None) -> Fetched:
     place, error, fetched = outcome
     if fetched is None:
-        return Fetched(place.index, error, leader=hints.leader(place.topic, place.index, error))
+        leader = None if hints is None else hints.leader(place.topic, place.index, error)
+        return Fetched(place.index, error, leader=leader)
     aborted = fetched.aborted
     return Fetched(
         place.index,
