@@ -203,8 +203,9 @@ def scraped(url: str, pipeline: str = "orders") -> dict[str, float]:
     return {sample.name: sample.value for sample in samples}
 
 
+@pytest.mark.timeout(300)  # a Spark of its own
 def test_a_pipeline_that_runs_is_scraped(
-    penstock_cluster: Running, spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    penstock_cluster: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = penstock_cluster.create_topic(2)
     penstock_cluster.produce(source, [b"a", b"b", b"c"])
