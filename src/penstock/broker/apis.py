@@ -61,6 +61,7 @@ def served() -> Table:
             Row(45, "cluster.alter_partition_reassignments", _ALTER_CLUSTER, forwarded=True),
             Row(46, "cluster.list_partition_reassignments", _DESCRIBE_CLUSTER, forwarded=True),
             Row(47, "groups.offset_delete", _DELETE_GROUP),
+            Row(55, "quorum.describe_quorum", _DESCRIBE_CLUSTER, forwarded=True),
             Row(57, "cluster.update_features", _ALTER_CLUSTER, forwarded=True),
             Row(60, "cluster.describe_cluster", None),
             Row(61, "data.describe_producers", _READ_TOPIC),
@@ -69,6 +70,8 @@ def served() -> Table:
             Row(72, "cluster.push_telemetry", None),
             Row(74, "configs.list_config_resources", _DESCRIBE_CONFIGS),
             Row(75, "topics.describe_topic_partitions", _DESCRIBE_TOPIC),
+            Row(80, "quorum.add_raft_voter", _ALTER_CLUSTER, forwarded=True),
+            Row(81, "quorum.remove_raft_voter", _ALTER_CLUSTER, forwarded=True),
         ]
     )
 
@@ -90,6 +93,7 @@ def controller_served() -> Table:
             Row(52, "quorum.vote", _CLUSTER_ACTION),
             Row(53, "quorum.begin_quorum_epoch", _CLUSTER_ACTION),
             Row(54, "quorum.end_quorum_epoch", _CLUSTER_ACTION),
+            Row(55, "quorum.describe_quorum", _DESCRIBE_CLUSTER, forwarded=True),
             Row(56, "controlling.alter_partition", _CLUSTER_ACTION),
             Row(57, "cluster.update_features", _ALTER_CLUSTER, forwarded=True),
             Row(58, "controlling.envelope", _CLUSTER_ACTION),
@@ -101,6 +105,8 @@ def controller_served() -> Table:
             Row(67, "controlling.allocate_producer_ids", _CLUSTER_ACTION),
             Row(70, "controlling.controller_registration", _CLUSTER_ACTION),
             Row(73, "controlling.assign_replicas_to_dirs", _CLUSTER_ACTION),
+            Row(80, "quorum.add_raft_voter", _ALTER_CLUSTER, forwarded=True),
+            Row(81, "quorum.remove_raft_voter", _ALTER_CLUSTER, forwarded=True),
             Row(82, "quorum.update_raft_voter", _CLUSTER_ACTION),
         ]
     )

@@ -172,25 +172,34 @@ class Broker:
         for listener in self.controller_listeners:
             await listener.serve(self._door(listener, self._controller_table))
         await quorum.settled()
-        partitions.open(quorum.image)
-        quorum.subscribe(self._follow)
-        bound = {listener.address.name: listener.port for listener in self.listeners}
-        advertised = config.advertised(bound)
-        incarnation = random_id(self._random)
-        partitions.directory.sign(incarnation)
+        self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs, self._world.compact)
         link.local = self._local(self._controller_table)
         self._duties = ControllerDuties(controller, config, self._clock)
         self._duties.start()
+        if config.is_broker:
+            await self._serve_clients(previous_epoch)
+        else:
+            await lifecycle.announce_controller(random_id(self._random))
+            self.address = f"{quorum.controller_endpoints[0].host}:{quorum.controller_endpoints[0].port}"
+        self._sources.ready(self.services, self._raft_state)
+
+    async def _serve_clients(self, previous_epoch: int) -> None:
+        """Become a broker of the cluster, with what the metadata says as of now."""
+        partitions, lifecycle, quorum = self.services.partitions, self.services.lifecycle, self._quorum
+        partitions.open(quorum.image)
+        quorum.subscribe(self._follow)
+        bound = {listener.address.name: listener.port for listener in self.listeners}
+        advertised = self.config.advertised(bound)
+        incarnation = random_id(self._random)
+        partitions.directory.sign(incarnation)
         await lifecycle.join(advertised, incarnation, previous_epoch)
-        self._isr.start(link.ask, lambda: lifecycle.broker_epoch)
+        self._isr.start(self.services.link.ask, lambda: lifecycle.broker_epoch)
         self._fetchers.start(quorum.image)
         self._lead_offsets(quorum.image)
-        self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs, self._world.compact)
         self._housekeeping.start()
         for listener in self.listeners:
             await listener.serve(self._door(listener, self._table))
         self.address = f"{advertised[0].host}:{advertised[0].port}"
-        self._sources.ready(self.services, self._raft_state)
 
     def _fetching(self, partitions: Partitions) -> Fetching:
         sessions = FetchSessions(self._random, self.config.number("max.incremental.fetch.session.cache.slots"))

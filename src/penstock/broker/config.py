@@ -123,7 +123,7 @@ class BrokerConfig:
             return named.upper()
         if self.text("inter.broker.listener.name"):
             raise ConfigFault(f"inter.broker.listener.name: {named} is none of the listeners {','.join(names)}")
-        return names[0]
+        return names[0] if names else named.upper()
 
     def _list(self, name: str) -> list[str]:
         value = self.value(name)
@@ -134,11 +134,12 @@ class BrokerConfig:
 
     def _check_roles(self) -> None:
         roles = self._list("process.roles")
-        if sorted(roles) != ["broker", "controller"]:
+        if not roles or not set(roles) <= {"broker", "controller"}:
             raise ConfigFault(
-                f"process.roles: {','.join(roles) or 'nothing'} is set; a node is broker and controller in one so far: "
+                f"process.roles: {','.join(roles) or 'nothing'} is set; a node is a broker, a controller or both: "
                 "set process.roles=broker,controller"
             )
+        self.is_broker, self.is_controller = "broker" in roles, "controller" in roles
 
     def _node_id(self) -> int:
         node_id = self.number("node.id")
@@ -154,8 +155,17 @@ class BrokerConfig:
             raise ConfigFault(
                 "authorizer.class.name: ACLs are not built so far and everything would be allowed; unset it"
             )
-        if not self.client_listeners:
+        if self.is_broker and not self.client_listeners:
             raise ConfigFault("listeners: none of them is for clients; add one, such as PLAINTEXT://localhost:9092")
+        if not self.is_broker and self.client_listeners:
+            raise ConfigFault(
+                f"listeners: {self.client_listeners[0].name} is for clients, but process.roles says that this node is "
+                "no broker; leave it out"
+            )
+        if self.is_controller and not self.controller_listeners:
+            raise ConfigFault(
+                f"listeners: none of them is the controller's; add {','.join(self.controller_listener_names)} to them"
+            )
         protocols = dict(
             pair.split(":", 1) for pair in split_list(self.text("listener.security.protocol.map")) if ":" in pair
         )

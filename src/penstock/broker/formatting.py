@@ -14,6 +14,7 @@ from penstock.base.ids import id_from_text, id_text, random_id
 from penstock.base.ports import Disk, Random
 from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.properties import format_properties, parse_properties
+from penstock.broker.quorum_config import names_others
 from penstock.core.metadata.image import METADATA_VERSION
 from penstock.core.metadata.versions import METADATA_VERSION_LATEST
 from penstock.core.raft.snapshot import SnapshotId, decode_snapshot, encode_snapshot
@@ -56,7 +57,7 @@ def open_directory(
         raise ConfigFault(
             f"log.dirs: the directory has a metadata log but no {META}; restore that file, or name an empty directory"
         )
-    if not _joins_others(config, endpoints):
+    if not names_others(config, endpoints):
         return format_directory(disk, node_id, endpoints, random, now_ms, cluster_id)
     if cluster_id is None:
         raise ConfigFault(
@@ -92,16 +93,6 @@ def format_member(disk: Disk, identity: Identity, voters: Voters, now_ms: int) -
     disk.replace(BOOTSTRAP, encode_snapshot(_first_records(), {}, now_ms=now_ms))
     _write_identity(disk, identity)
     return identity
-
-
-def _joins_others(config: BrokerConfig, endpoints: tuple[VoterEndpoint, ...]) -> bool:
-    """Whether other nodes keep the metadata too, as far as the configuration tells."""
-    if "controller" not in config.texts("process.roles"):
-        return True
-    ids = [text.partition("@")[0] for text in config.texts("controller.quorum.voters")]
-    own = [f"{one.host}:{one.port}" for one in endpoints]
-    servers = config.texts("controller.quorum.bootstrap.servers")
-    return any(one != str(config.node_id) for one in ids) or any(one not in own for one in servers)
 
 
 def _first_records() -> list[Message]:

@@ -69,12 +69,18 @@ class Lifecycle:
     async def join(self, advertised: Sequence[Listener], incarnation: bytes, previous_epoch: int) -> None:
         """Until this broker may lead. `previous_epoch`: with which it stopped cleanly the last time; -1: it did not."""
         timeout_ms = self._config.number("initial.broker.registration.timeout.ms")
-        await self._link.ask(controller_registration(self._config, self._quorum, incarnation), timeout_ms)
+        await self.announce_controller(incarnation)
         self._registration = broker_registration(self._config, self._quorum, incarnation, advertised)
         self._registration.previous_broker_epoch = previous_epoch
         await self._register(timeout_ms)
         self._task = asyncio.get_running_loop().create_task(self._beat())
         await asyncio.shield(self._unfenced)
+
+    async def announce_controller(self, incarnation: bytes) -> None:
+        """Tell the cluster of this node's controller, where it has one."""
+        if self._config.is_controller:
+            timeout_ms = self._config.number("initial.broker.registration.timeout.ms")
+            await self._link.ask(controller_registration(self._config, self._quorum, incarnation), timeout_ms)
 
     async def leave(self) -> None:
         """Until the controller has given to others what this broker led, or there is no controller to ask."""

@@ -24,13 +24,15 @@ from penstock.core.controller.features import SUPPORTED
 from penstock.core.log.sync import SyncWork
 from penstock.core.metadata.image import Image
 from penstock.core.raft.batches import MetadataBatch, build_metadata_batch
+from penstock.core.raft.describe import describe
 from penstock.core.raft.peers import NEVER
 from penstock.core.raft.raft import Raft
 from penstock.core.raft.resigned import Resigned
-from penstock.core.raft.rpc import NO_LEADER, Answer, Answered, Failed, Received, Request, Send
+from penstock.core.raft.rpc import NO_LEADER, AddVoter, Answer, Answered, ChangeAnswer, Failed, Received, Request, Send
 from penstock.core.raft.state import QuorumState
 from penstock.core.raft.voters import Voter, VoterEndpoint, VoterHistory
 from penstock.protocol.generated.abort_transaction_record import AbortTransactionRecord
+from penstock.protocol.generated.describe_quorum_response import DescribeQuorumResponse
 from penstock.protocol.message import Message
 
 if TYPE_CHECKING:
@@ -210,19 +212,32 @@ class Quorum:
     async def answer(self, message: Any) -> Message:
         """Another node's request to the quorum, on its way through the core."""
         unfit = self._failure or ("the node is stopping" if self._closed else None)
-        answer: Message = await _talking().answered(message, self.cluster_id, self.ask, unfit)
+        answer: Message = await _talking().answered(message, self.cluster_id, self._ask_if_reachable, unfit)
         return answer
+
+    def describe(self) -> DescribeQuorumResponse:
+        return describe(self._raft, self._clock.monotonic_ms(), self._clock.wall_ms())
 
     async def ask(self, request: Request) -> Answer:
         """The core's answer to a request, which may come later."""
         self._tokens += 1
         token = self._tokens
-        answered = self._asked[token] = asyncio.get_running_loop().create_future()
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._asked[token] = answered
         try:
             self._turn(lambda now_ms: self._raft.step(Received(token, request), now_ms))
             return await answered
         finally:
             del self._asked[token]
+
+    async def _ask_if_reachable(self, request: Request) -> Answer:
+        """A voter that the others cannot reach would be a voice lost: it is tried before it becomes one."""
+        if isinstance(request, AddVoter) and self.is_leader and self._raft.history.find(request.voter.id) is None:
+            timeout_ms = min(request.timeout_ms, self._raft.settings.request_timeout_ms)
+            fault: str | None = await _talking().unreachable(request.voter, timeout_ms)
+            if fault is not None:
+                return ChangeAnswer(self._raft.address(), ErrorCode.REQUEST_TIMED_OUT, fault)
+        return await self.ask(request)
 
     async def settled(self) -> None:
         """Until a leader is known and `image` has what was committed when this node heard of it."""

@@ -7,12 +7,6 @@ from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.core.raft.settings import Settings
 from penstock.core.raft.voters import Voter, VoterEndpoint, Voters
 
-CONTROLLER = "controller"
-
-
-def is_controller(config: BrokerConfig) -> bool:
-    return CONTROLLER in config.texts("process.roles")
-
 
 def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
     """Where this node's controller listens, as configured."""
@@ -23,12 +17,23 @@ def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
     )
 
 
+def names_others(config: BrokerConfig, endpoints: tuple[VoterEndpoint, ...]) -> bool:
+    """Whether other nodes keep the metadata too, as far as the configuration tells. `endpoints`: this node's own."""
+    if not config.is_controller:
+        return True
+    ids = [text.partition("@")[0] for text in config.texts("controller.quorum.voters")]
+    own = [f"{one.host}:{one.port}" for one in endpoints]
+    servers = config.texts("controller.quorum.bootstrap.servers")
+    return any(one != str(config.node_id) for one in ids) or any(one not in own for one in servers)
+
+
 def configured_voters(config: BrokerConfig, me: Voter) -> Voters:
-    """`controller.quorum.voters`, each written as id@host:port; this node alone where it names nobody."""
+    """`controller.quorum.voters`, each written as id@host:port; this node alone where no others are named at all. One
+    that knows of others and not who votes must not take itself for the only voter: there would be two clusters."""
     texts = config.texts("controller.quorum.voters")
     voters = tuple(_voter(text, config) for text in texts)
     if not voters:
-        return (me._replace(directory_id=NO_ID),) if is_controller(config) else ()
+        return () if names_others(config, me.endpoints) else (me._replace(directory_id=NO_ID),)
     return tuple(me._replace(directory_id=NO_ID) if one.id == me.id else one for one in voters)
 
 
@@ -42,7 +47,7 @@ def quorum_settings(config: BrokerConfig) -> Settings:
         retry_backoff_ms=number("controller.quorum.retry.backoff.ms"),
         fetch_max_bytes=number("controller.quorum.fetch.max.bytes"),
         snapshot_max_bytes=number("controller.quorum.fetch.snapshot.max.bytes"),
-        auto_join=config.flag("controller.quorum.auto.join.enable") and is_controller(config),
+        auto_join=config.flag("controller.quorum.auto.join.enable") and config.is_controller,
     )
 
 

@@ -16,6 +16,10 @@ from penstock.broker.quorum_answers import answer_of, refusal_of, response_of
 from penstock.broker.quorum_requests import message_of, request_of
 from penstock.core.raft.peers import lane_of
 from penstock.core.raft.rpc import Answer, Answered, Failed, Request, Send
+from penstock.core.raft.voters import Voter
+from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
+from penstock.protocol.generated.api_versions_response import ApiVersionsResponse
+from penstock.protocol.generated.vote_request import VoteRequest
 from penstock.protocol.message import Message
 from penstock.wire.aio import Client
 from penstock.wire.cluster import Broker
@@ -84,6 +88,23 @@ async def answered(
         return response_of(request, await ask(request))
     except KafkaError as error:
         return refusal_of(message.API_KEY, error.code, str(error))
+
+
+async def unreachable(voter: Voter, timeout_ms: int) -> str | None:
+    """Why a node cannot become a voter: it does not answer where it says it listens, or not as a controller."""
+    if not voter.endpoints:
+        return f"node {voter.id} does not tell where its controller listens"
+    _, host, port = voter.endpoints[0]
+    question = ApiVersionsRequest(client_software_name="penstock", client_software_version="0")
+    async with Client(f"[{host}]:{port}" if ":" in host else f"{host}:{port}") as client:
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                answer: ApiVersionsResponse = await client.request(None, question, timeout_ms=timeout_ms)
+        except (KafkaError, TimeoutError) as error:
+            return f"node {voter.id} cannot be reached at {host}:{port}: {error}"
+    if all(one.api_key != VoteRequest.API_KEY for one in answer.api_keys):
+        return f"what listens at {host}:{port} is not a controller"
+    return None
 
 
 def _nobody(event: Answered | Failed) -> None:

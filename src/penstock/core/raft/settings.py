@@ -13,13 +13,16 @@ class Settings(NamedTuple):
     retry_backoff_ms: int = 20
     fetch_max_bytes: int = 1_048_576
     snapshot_max_bytes: int = 1_048_576
-    fetch_wait_ms: int = 500
-    """how long a leader may keep a fetch that has nothing to bring"""
     auto_join: bool = False
     eager: bool = True
     """Beyond Kafka: a voter asks for pre-votes as soon as it has started or its leader's node refuses connections, and
     not only after a timeout. A pre-vote disturbs nobody: voters that hear from a leader deny it."""
     eager_jitter_ms: int = 50
+
+    @property
+    def fetch_wait_ms(self) -> int:
+        """how long a leader may keep a fetch that has nothing to bring: well within a follower's patience"""
+        return min(500, self.fetch_timeout_ms // 3)
 
     @property
     def check_quorum_ms(self) -> int:

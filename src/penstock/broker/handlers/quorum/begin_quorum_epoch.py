@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.broker.handlers.quorum.asking import ask_quorum
 from penstock.broker.network.session import Session
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.begin_quorum_epoch_request import BeginQuorumEpochRequest
 
 
 async def handle(session: Session, header: RequestHeader, request: BeginQuorumEpochRequest) -> Any:
-    return await session.services.quorum.answer(request)
+    return await ask_quorum(session, request)

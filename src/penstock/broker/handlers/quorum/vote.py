@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.broker.handlers.quorum.asking import ask_quorum
 from penstock.broker.network.session import Session
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.vote_request import VoteRequest
 
 
 async def handle(session: Session, header: RequestHeader, request: VoteRequest) -> Any:
-    return await session.services.quorum.answer(request)
+    return await ask_quorum(session, request)
