@@ -29,11 +29,11 @@ from penstock.broker.network.budget import Budget
 from penstock.broker.network.door import Door
 from penstock.broker.network.session import Peer, Session
 from penstock.broker.network.table import Table
-from penstock.broker.offsets_log import PartitionedOffsetsLog
 from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds, reserve_block
 from penstock.broker.quorum import Quorum
 from penstock.broker.services import Services
+from penstock.broker.state_topic import StateTopic
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
 from penstock.broker.waiters import Waiters
@@ -147,7 +147,7 @@ class Broker:
         lifecycle = Lifecycle(config, quorum, link, self._clock)
         self._fetchers = Fetchers(config, partitions, self._clock, self._random, lambda: lifecycle.broker_epoch)
         creation = TopicCreation(link, quorum, self._node)
-        offsets = PartitionedOffsetsLog(partitions, lambda: quorum.image)
+        offsets = StateTopic(OFFSETS_TOPIC, partitions, lambda: quorum.image)
         coordinators = Coordinators(
             group_settings(config), offsets, self._clock, self._random, creation.create_offsets_topic
         )
@@ -270,8 +270,4 @@ class Broker:
             self.services.forget_topics(deleted)
 
     def _lead_offsets(self, image: Image) -> None:
-        topic = image.topic(OFFSETS_TOPIC)
-        if topic is not None:
-            led = {index: one.leader == self.config.node_id for index, one in topic.partitions.items()}
-            self.services.coordinators.resign(index for index, mine in led.items() if not mine)
-            self.services.coordinators.lead(index for index, mine in led.items() if mine)
+        self.services.coordinators.lead(image.led_by(OFFSETS_TOPIC, self.config.node_id))

@@ -18,6 +18,7 @@ from penstock.broker.waiters import Waiters
 from penstock.core.log.config import FOREVER, LogConfig
 from penstock.core.log.log import Appended, Log, Origin
 from penstock.core.log.rewrite import Writable
+from penstock.core.log.verification import Guard
 from penstock.core.metadata.delta import Delta
 from penstock.core.metadata.image import EMPTY, Image, Topic
 from penstock.core.metadata.image import Partition as Described
@@ -142,16 +143,28 @@ class Partitions:
         *,
         origin: Origin = "client",
         to_all: bool = False,
+        guard: Guard | None = None,
+        transaction_version: int = 0,
     ) -> Appended:
         """Append, advance the watermark, wake who waits; on a topic that flushes first, have it synced. `to_all`: the
-        answer will wait for all copies in sync, and there must be enough of them."""
+        answer will wait for all copies in sync, and there must be enough of them. `guard`, `transaction_version`: as
+        in `Log.append`."""
         traffic = partition.traffic
         traffic.produces += 1
         now_ms = self._clock.wall_ms()
         try:
             if self.refusal is not None and origin == "client":
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self.refusal)
-            appended = partition.append(buf, at, size, now_ms=now_ms, origin=origin, to_all=to_all)
+            appended = partition.append(
+                buf,
+                at,
+                size,
+                now_ms=now_ms,
+                origin=origin,
+                to_all=to_all,
+                guard=guard,
+                transaction_version=transaction_version,
+            )
         except KafkaError:
             traffic.failed_produces += 1
             raise
@@ -280,6 +293,7 @@ class Partitions:
         for index in new:
             name = TopicPartition(topic.name, index)
             opened = self.directory.open_log(name, topic.id, config, self._clock.wall_ms())
+            opened.verifications.required = True
             mark = self.directory.high_watermark(name)
             if mark > opened.end_offset:
                 # A crash took the end. A second one must not find the old mark above records written since.

@@ -60,7 +60,7 @@ class MemoryLog:
     def partition_count(self) -> int | None:
         return self.count
 
-    def append(self, partition: int, batch: bytearray) -> int:
+    def append(self, partition: int, batch: bytearray, *, guard: object = None, transaction_version: int = 0) -> int:
         if self.error is not None:
             raise KafkaError(self.error)
         patch(batch, 0, self.ends[partition], 0)
@@ -94,9 +94,9 @@ class Broker:
         self.log.count = PARTITIONS
 
     async def ready(self) -> Coordinators:
-        self.coordinators.lead(range(PARTITIONS))
-        assert self.coordinators._loader is not None
-        await self.coordinators._loader
+        self.coordinators.lead(dict.fromkeys(range(PARTITIONS), 0))
+        assert self.coordinators._shards.loader is not None
+        await self.coordinators._shards.loader
         return self.coordinators
 
 
@@ -212,13 +212,13 @@ def test_before_during_and_after_a_shard_is_here() -> None:
             return (await coordinators.commit_offsets(commit(1), V9)).topics[0].partitions[0].error_code
 
         assert await error_now() == ErrorCode.NOT_COORDINATOR
-        coordinators.lead(range(PARTITIONS))
+        coordinators.lead(dict.fromkeys(range(PARTITIONS), 0))
         assert await error_now() == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert coordinators.list_groups(ListGroupsRequest(), V9).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert coordinators.heartbeat(HeartbeatRequest(group_id="g"), V9).error_code == ErrorCode.NONE
         await broker.ready()
         assert await error_now() == ErrorCode.NONE
-        coordinators.resign(range(PARTITIONS))
+        coordinators.lead({})
         assert await error_now() == ErrorCode.NOT_COORDINATOR
 
     run(scenario)
@@ -231,7 +231,7 @@ def test_who_waits_for_a_generation_is_told_when_the_shard_moves() -> None:
         member_id = (await coordinators.join_group(join(), V9)).member_id
         waiting = asyncio.ensure_future(coordinators.join_group(join(member_id), V9))
         await asyncio.sleep(0)
-        coordinators.resign(range(PARTITIONS))
+        coordinators.lead({})
         assert (await waiting).error_code == ErrorCode.NOT_COORDINATOR
 
     run(scenario)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from penstock.base.errors import DecodeError, ErrorCode, KafkaError
 from penstock.base.limits import UNCOMPRESSED_BATCH_BYTES_MAX
 from penstock.base.ports import Buffer
-from penstock.core.coordinator.result import CoordinatorRecord
+from penstock.core.coordinator.result import CoordinatorRecord, Producer
 from penstock.core.coordinator.runtime import Runtime, S
 from penstock.records.batch import BatchHeader, iterate
 from penstock.records.builder import build_batch
@@ -15,9 +15,13 @@ from penstock.records.control import read_end_marker
 from penstock.records.record import Record, read_records
 
 
-def encode_batch(records: Sequence[CoordinatorRecord], wall_ms: int) -> bytearray:
-    """One uncompressed batch, offsets still to be assigned by the log."""
-    return build_batch([Record.of(key, value, wall_ms) for key, value in records])
+def encode_batch(records: Sequence[CoordinatorRecord], wall_ms: int, producer: Producer | None = None) -> bytearray:
+    """One uncompressed batch, offsets still to be assigned by the log; part of a transaction where it has a producer,
+    but without a sequence: the client numbers only what it sends itself."""
+    stored = [Record.of(key, value, wall_ms) for key, value in records]
+    if producer is None:
+        return build_batch(stored)
+    return build_batch(stored, producer_id=producer.producer_id, producer_epoch=producer.epoch, transactional=True)
 
 
 def load_batches(runtime: Runtime[S], data: Buffer) -> Iterator[int]:

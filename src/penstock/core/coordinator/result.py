@@ -24,6 +24,15 @@ class CoordinatorRecord(NamedTuple):
         return len(self.key) + len(self.value or b"")
 
 
+class Producer(NamedTuple):
+    """In whose transaction records are written."""
+
+    producer_id: int
+    epoch: int
+    guard: object = None
+    """what the log gave before the transaction was confirmed; opaque here"""
+
+
 class Deferred:
     """The answer comes later, as a `Completion` of another result."""
 
@@ -53,6 +62,8 @@ class Result:
     """answers to earlier requests that depend on no record; released at once"""
     then: object = None
     """handed back to `Shard.settled` when the records are committed or their append has failed"""
+    producer: Producer | None = None
+    """whose transaction the records are part of: they count when it commits"""
     atomic: bool = True
     """False: the records may be spread over several batches"""
     after_writes: bool = False

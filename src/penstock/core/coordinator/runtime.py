@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.coordinator.faults import for_clients
-from penstock.core.coordinator.result import DEFERRED, Completion, CoordinatorRecord, Now, Result
+from penstock.core.coordinator.result import DEFERRED, Completion, CoordinatorRecord, Now, Producer, Result
 from penstock.core.coordinator.shard import Shard
 
 S = TypeVar("S", bound=Shard)
@@ -40,16 +40,23 @@ class Pending(NamedTuple):
 class _Write:
     """Records of one result on their way: queued, then appended, then committed."""
 
-    __slots__ = ("deadline_ms", "last_offset", "records", "response", "then", "ticket")
+    __slots__ = ("deadline_ms", "last_offset", "producer", "records", "response", "then", "ticket")
 
     def __init__(
-        self, ticket: int, response: object, records: list[CoordinatorRecord], then: object, deadline_ms: int
+        self,
+        ticket: int,
+        response: object,
+        records: list[CoordinatorRecord],
+        then: object,
+        deadline_ms: int,
+        producer: Producer | None = None,
     ) -> None:
         self.ticket = ticket
         self.response = response
         self.records = records
         self.then = then
         self.deadline_ms = deadline_ms
+        self.producer = producer
         self.last_offset = -1
 
     @property
@@ -67,6 +74,8 @@ class Runtime(Generic[S]):
         """the first offset that is not committed yet"""
         self.appended_offset = -1
         """the last offset that was appended or loaded"""
+        self.producer: Producer | None = None
+        """in whose transaction the batch taken last is to be written"""
         self._write_timeout_ms = write_timeout_ms
         self._tickets = 0
         self._queued: deque[_Write] = deque()
@@ -83,6 +92,12 @@ class Runtime(Generic[S]):
     def replay_end_transaction(self, producer_id: int, committed: bool, offset: int) -> None:
         """Load: one end-of-transaction marker of the log."""
         assert self.state is RuntimeState.LOADING
+        self.shard.replay_end_transaction(producer_id, committed)
+        self.appended_offset = offset
+
+    def ended_transaction(self, producer_id: int, committed: bool, offset: int) -> None:
+        """Live: a marker was appended to the partition, from wherever it came."""
+        assert self.state is RuntimeState.ACTIVE and not self._appending and offset > self.appended_offset
         self.shard.replay_end_transaction(producer_id, committed)
         self.appended_offset = offset
 
@@ -157,8 +172,9 @@ class Runtime(Generic[S]):
         records: list[CoordinatorRecord] = []
         while self._queued:
             size_bytes += self._queued[0].size_bytes
-            if records and size_bytes > BATCH_BYTES_MAX:
+            if records and (size_bytes > BATCH_BYTES_MAX or self._queued[0].producer != self.producer):
                 break
+            self.producer = self._queued[0].producer
             write = self._queued.popleft()
             self._appending.append(write)
             records.extend(write.records)
@@ -170,8 +186,9 @@ class Runtime(Generic[S]):
         offset = last_offset + 1 - sum(len(write.records) for write in writes)
         assert offset > self.appended_offset, "the log went backwards"
         for write in writes:
+            producer_id = -1 if write.producer is None else write.producer.producer_id
             for record in write.records:
-                self.shard.replay(record, offset, -1)
+                self.shard.replay(record, offset, producer_id)
                 offset += 1
             write.last_offset = offset - 1
             write.deadline_ms = now.ms + self._write_timeout_ms
@@ -211,8 +228,8 @@ class Runtime(Generic[S]):
     def _enqueue(self, ticket: int, result: Result) -> None:
         pieces = [result.records] if result.atomic else _pieces(result.records)
         for piece in pieces[:-1]:
-            self._queued.append(_Write(0, None, piece, None, 0))
-        self._queued.append(_Write(ticket, result.response, pieces[-1], result.then, 0))
+            self._queued.append(_Write(0, None, piece, None, 0, result.producer))
+        self._queued.append(_Write(ticket, result.response, pieces[-1], result.then, 0, result.producer))
 
     def _settle(self, write: _Write, error: KafkaError | None, now: Now) -> None:
         fault = None if error is None else for_clients(error)

@@ -9,6 +9,7 @@ from penstock.core.log.config import LogConfig
 from penstock.core.log.producers import Producers
 from penstock.core.log.rewrite import Writable
 from penstock.core.log.validate import check_given_batch
+from penstock.core.log.verification import Guard, Verifications
 from penstock.records.batch import FRAME_BYTES, LOG_APPEND_TIME, BatchHeader, patch, patch_append_time, read_header
 from penstock.records.control import EndMarker, read_end_marker
 
@@ -59,9 +60,11 @@ def coordinated(
     now_ms: int,
     transaction_version: int,
     where: str,
+    verifications: Verifications,
+    guard: Guard | None,
 ) -> list[Given]:
     """Batches from a coordinator: offsets are assigned here; producers' epochs are checked, sequences they have
-    none."""
+    none. What opens a transaction needs its guard, as a client's batch does."""
     batches, end = [], at + size
     while at < end:
         header = check_given_batch(buf, at, end, where)
@@ -73,6 +76,8 @@ def coordinated(
                 producers.check_marker(header.producer_id, epoch, marker.coordinator_epoch, transaction_version)
         elif header.producer_id >= 0:
             producers.check_coordinator(header.producer_id, header.producer_epoch)
+            if header.is_transactional and not producers.has_open_transaction(header.producer_id):
+                verifications.check(header.producer_id, header.base_sequence, guard, where)
         patch(buf, at, next_offset, leader_epoch)
         if config.timestamp_type == LOG_APPEND_TIME:
             patch_append_time(buf, at, header.length + FRAME_BYTES, now_ms)

@@ -104,7 +104,7 @@ class Log(LogState):
         if self.failure is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self.failure)
         if origin != "client":
-            batches = self._given(buf, at, size, leader_epoch, now_ms, origin, transaction_version)
+            batches = self._given(buf, at, size, leader_epoch, now_ms, origin, transaction_version, guard)
             return self._append_given(buf, batches, now_ms)
         header = validate.check_client_batch(buf, at, size, self.config, now_ms, self.directory)
         if header.producer_id >= 0:
@@ -350,12 +350,24 @@ class Log(LogState):
         now_ms: int,
         origin: Origin,
         transaction_version: int,
+        guard: Guard | None,
     ) -> list[Given]:
         first, where = self.end_offset, self.directory
         if origin == "replication":
             return given.replicated(buf, at, size, first, self.epochs.latest, leader_epoch, where)
         return given.coordinated(
-            buf, at, size, first, leader_epoch, self.producers, self.config, now_ms, transaction_version, where
+            buf,
+            at,
+            size,
+            first,
+            leader_epoch,
+            self.producers,
+            self.config,
+            now_ms,
+            transaction_version,
+            where,
+            self.verifications,
+            guard,
         )
 
     def _append_given(self, buf: Writable, batches: list[Given], now_ms: int) -> Appended:

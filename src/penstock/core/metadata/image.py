@@ -17,6 +17,7 @@ from penstock.protocol.generated.user_scram_credential_record import UserScramCr
 NO_LEADER = -1
 METADATA_VERSION = "metadata.version"
 ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
+TRANSACTION_VERSION = "transaction.version"
 
 Resource = tuple[int, str]
 """A configured thing: its `ResourceType` and its name; the name is empty for the default of all brokers."""
@@ -129,6 +130,12 @@ class Image:
         found = self.topics.get(topic)
         return found.partitions.get(index) if found is not None else None
 
+    def led_by(self, topic: str, broker_id: int) -> dict[int, int]:
+        """The partitions of the topic that the broker leads, with the epochs in which it does."""
+        found = self.topics.get(topic)
+        partitions = {} if found is None else found.partitions
+        return {index: one.leader_epoch for index, one in partitions.items() if one.leader == broker_id}
+
     def config(self, kind: ResourceType, name: str) -> Mapping[str, str]:
         """What was set on a resource itself, defaults not included."""
         return self.configs.get((kind, name), _NOTHING)
@@ -144,6 +151,11 @@ class Image:
     @property
     def eligible_leader_replicas_enabled(self) -> bool:
         return self.features.get(ELIGIBLE_LEADER_REPLICAS, 0) >= 1
+
+    @property
+    def transaction_version(self) -> int:
+        """Of a cluster where nobody has set it: what holds without the feature."""
+        return self.features.get(TRANSACTION_VERSION, 0)
 
     def check(self) -> None:
         assert len(self.topics) == len(self.topics_by_id)

@@ -11,6 +11,7 @@ from penstock.core.log.epochs import EpochEnd
 from penstock.core.log.log import Appended, Log, Origin
 from penstock.core.log.rewrite import Writable
 from penstock.core.log.txn_index import AbortedTransaction
+from penstock.core.log.verification import Guard
 from penstock.core.metadata.image import NO_LEADER
 from penstock.core.metadata.image import Partition as Described
 from penstock.core.replication.fetch_session import FetchPartition
@@ -120,9 +121,19 @@ class Partition:
         return self.leading
 
     def append(
-        self, buf: Writable, at: int, size: int, *, now_ms: int, origin: Origin = "client", to_all: bool = False
+        self,
+        buf: Writable,
+        at: int,
+        size: int,
+        *,
+        now_ms: int,
+        origin: Origin = "client",
+        to_all: bool = False,
+        guard: Guard | None = None,
+        transaction_version: int = 0,
     ) -> Appended:
-        """`to_all`: acks=all, which is refused before anything is written where too few copies are in sync."""
+        """`to_all`: acks=all, which is refused before anything is written where too few copies are in sync. The rest
+        as in `Log.append`."""
         leading = self.leading
         if leading is None:
             leading = self.must_lead()
@@ -131,7 +142,16 @@ class Partition:
                 ErrorCode.NOT_ENOUGH_REPLICAS,
                 f"{self.name}: {len(leading.isr)} replicas are in sync, min.insync.replicas is {leading.min_insync}",
             )
-        return self.log.append(buf, at, size, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
+        return self.log.append(
+            buf,
+            at,
+            size,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            guard=guard,
+            transaction_version=transaction_version,
+        )
 
     def advance(self) -> bool:
         """Bring the watermark up to what is committed; whether it moved."""

@@ -1,32 +1,48 @@
-"""`__consumer_offsets` as the group coordinators see it: this broker's partitions of it."""
+"""A coordinators' topic as they see it: this broker's partitions of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.base.ids import OFFSETS_TOPIC
 from penstock.base.ports import Buffer
 from penstock.broker.partitions import Partitions
+from penstock.core.log.verification import Guard
 from penstock.core.metadata.image import Image
 from penstock.core.replication.partition import Partition
-from penstock.records.batch import iterate
+from penstock.records.batch import NO_SEQUENCE, iterate
 
 _PIECE_BYTES = 1_048_576
 
 
-class PartitionedOffsetsLog:
-    def __init__(self, partitions: Partitions, image: Callable[[], Image]) -> None:
+class StateTopic:
+    def __init__(self, topic: str, partitions: Partitions, image: Callable[[], Image]) -> None:
+        self._topic = topic
         self._partitions = partitions
         self._image = image
 
     def partition_count(self) -> int | None:
-        topic = self._image().topic(OFFSETS_TOPIC)
+        topic = self._image().topic(self._topic)
         return None if topic is None else len(topic.partitions)
 
-    def append(self, partition: int, batch: bytearray) -> int:
+    def append(self, partition: int, batch: bytearray, *, guard: object = None, transaction_version: int = 0) -> int:
+        assert guard is None or isinstance(guard, Guard)
         found = self._find(partition)
-        return self._partitions.append(found, batch, 0, len(batch), origin="coordinator", to_all=True).last_offset
+        appended = self._partitions.append(
+            found,
+            batch,
+            0,
+            len(batch),
+            origin="coordinator",
+            to_all=True,
+            guard=guard,
+            transaction_version=transaction_version,
+        )
+        return appended.last_offset
+
+    def verify(self, partition: int, producer_id: int, epoch: int, now_ms: int) -> Guard | None:
+        """As `Log.verify`: a coordinator's batches have no sequence."""
+        return self._find(partition).log.verify(producer_id, epoch, NO_SEQUENCE, now_ms)
 
     def watermark(self, partition: int) -> int:
         return self._find(partition).high_watermark
@@ -46,7 +62,7 @@ class PartitionedOffsetsLog:
             offset = _next_offset(data)
 
     def _find(self, index: int) -> Partition:
-        found = self._partitions.get(OFFSETS_TOPIC, index)
+        found = self._partitions.get(self._topic, index)
         if found is None or found.leading is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return found
