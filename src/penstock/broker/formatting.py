@@ -14,8 +14,8 @@ from penstock.base.ids import id_from_text, id_text, random_id
 from penstock.base.ports import Disk, Random
 from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.properties import format_properties, parse_properties
-from penstock.broker.quorum_config import names_others
-from penstock.core.metadata.image import METADATA_VERSION
+from penstock.broker.quorum_config import initial_controllers, names_others
+from penstock.core.metadata.image import ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION
 from penstock.core.metadata.versions import METADATA_VERSION_LATEST
 from penstock.core.raft.snapshot import SnapshotId, decode_snapshot, encode_snapshot
 from penstock.core.raft.voters import KRAFT_VERSION_LATEST, Voter, VoterEndpoint, VoterHistory, Voters
@@ -57,14 +57,15 @@ def open_directory(
         raise ConfigFault(
             f"log.dirs: the directory has a metadata log but no {META}; restore that file, or name an empty directory"
         )
+    initial = initial_controllers(config)
+    if initial:
+        me = next((one for one in initial if one.id == node_id), None)
+        directory_id = me.directory_id if me is not None else random_id(random)
+        identity = Identity(_required(cluster_id), node_id, directory_id)
+        return format_member(disk, identity, initial if me is not None else (), now_ms)
     if not names_others(config, endpoints):
         return format_directory(disk, node_id, endpoints, random, now_ms, cluster_id)
-    if cluster_id is None:
-        raise ConfigFault(
-            f"log.dirs: the directory is empty and the node belongs to a cluster of several; set {CLUSTER_ID} to the "
-            "same id on every node, or format the directory first"
-        )
-    return format_member(disk, Identity(cluster_id, node_id, random_id(random)), (), now_ms)
+    return format_member(disk, Identity(_required(cluster_id), node_id, random_id(random)), (), now_ms)
 
 
 def format_directory(
@@ -95,8 +96,20 @@ def format_member(disk: Disk, identity: Identity, voters: Voters, now_ms: int) -
     return identity
 
 
+def _required(cluster_id: str | None) -> str:
+    if cluster_id is None:
+        raise ConfigFault(
+            f"log.dirs: the directory is empty and the node belongs to a cluster of several; set {CLUSTER_ID} to the "
+            "same id on every node, or format the directory first"
+        )
+    return cluster_id
+
+
 def _first_records() -> list[Message]:
-    return [FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_VERSION_LATEST)]
+    return [
+        FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_VERSION_LATEST),
+        FeatureLevelRecord(name=ELIGIBLE_LEADER_REPLICAS, feature_level=1),
+    ]
 
 
 def bootstrap_records(disk: Disk) -> list[Message]:

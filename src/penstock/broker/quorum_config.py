@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from penstock.base.ids import NO_ID
+from penstock.base.ids import NO_ID, id_from_text
 from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.core.raft.settings import Settings
 from penstock.core.raft.voters import Voter, VoterEndpoint, Voters
+
+INITIAL_CONTROLLERS = "penstock.initial.controllers"
+_VOTERS = ("controller.quorum.voters", INITIAL_CONTROLLERS)
 
 
 def controller_endpoints(config: BrokerConfig) -> tuple[VoterEndpoint, ...]:
@@ -21,7 +24,7 @@ def names_others(config: BrokerConfig, endpoints: tuple[VoterEndpoint, ...]) -> 
     """Whether other nodes keep the metadata too, as far as the configuration tells. `endpoints`: this node's own."""
     if not config.is_controller:
         return True
-    ids = [text.partition("@")[0] for text in config.texts("controller.quorum.voters")]
+    ids = [text.partition("@")[0] for name in _VOTERS for text in config.texts(name)]
     own = [f"{one.host}:{one.port}" for one in endpoints]
     servers = config.texts("controller.quorum.bootstrap.servers")
     return any(one != str(config.node_id) for one in ids) or any(one not in own for one in servers)
@@ -35,6 +38,18 @@ def configured_voters(config: BrokerConfig, me: Voter) -> Voters:
     if not voters:
         return () if names_others(config, me.endpoints) else (me._replace(directory_id=NO_ID),)
     return tuple(me._replace(directory_id=NO_ID) if one.id == me.id else one for one in voters)
+
+
+def initial_controllers(config: BrokerConfig) -> Voters:
+    """`penstock.initial.controllers`, each written as id@host:port:directory-id, as kafka-storage takes them."""
+    voters = []
+    for text in config.texts(INITIAL_CONTROLLERS):
+        place, _, directory = text.rpartition(":")
+        try:
+            voters.append(_voter(place, config, INITIAL_CONTROLLERS)._replace(directory_id=id_from_text(directory)))
+        except ValueError:
+            raise ConfigFault(f"{INITIAL_CONTROLLERS}: {text!r} is not ID@HOST:PORT:DIRECTORY-ID") from None
+    return tuple(voters)
 
 
 def quorum_settings(config: BrokerConfig) -> Settings:
@@ -51,10 +66,10 @@ def quorum_settings(config: BrokerConfig) -> Settings:
     )
 
 
-def _voter(text: str, config: BrokerConfig) -> Voter:
+def _voter(text: str, config: BrokerConfig, named: str = "controller.quorum.voters") -> Voter:
     number, at, address = text.partition("@")
     host, colon, port = address.rpartition(":")
     if not at or not colon or not number.isdigit() or not port.isdigit():
-        raise ConfigFault(f"controller.quorum.voters: {text!r} is not ID@HOST:PORT")
+        raise ConfigFault(f"{named}: {text!r} is not ID@HOST:PORT")
     listener = (config.controller_listener_names or ["CONTROLLER"])[0]
     return Voter(int(number), NO_ID, (VoterEndpoint(listener, host.strip("[]"), int(port)),))

@@ -18,6 +18,40 @@ OWN_CONFIGS = table(
         doc="The cluster's id, the same on every node: with it a node of several formats its empty directory itself.",
     ),
     ConfigDef(
+        "penstock.balance.bytes.per.second",
+        ConfigType.LONG,
+        "50000000",
+        low=0,
+        doc="How much data the balancer has copied between brokers, over time.",
+    ),
+    ConfigDef(
+        "penstock.balance.enable",
+        ConfigType.BOOLEAN,
+        "true",
+        doc="Whether the active controller moves replicas and leaders, so that brokers carry and lead alike.",
+    ),
+    ConfigDef(
+        "penstock.balance.interval.ms",
+        ConfigType.LONG,
+        "60000",
+        low=100,
+        doc="How often the balancer looks at the cluster.",
+    ),
+    ConfigDef(
+        "penstock.balance.moves",
+        ConfigType.INT,
+        "4",
+        low=0,
+        doc="How many partitions may be on their way at once for the balancer to send another.",
+    ),
+    ConfigDef(
+        "penstock.initial.controllers",
+        ConfigType.LIST,
+        "",
+        doc="The voters of a new cluster, each as id@host:port:directory-id, the same list on every node: with it an "
+        "empty directory is formatted as kafka-storage does with --initial-controllers.",
+    ),
+    ConfigDef(
         "penstock.broker.reconnect.ms",
         ConfigType.INT,
         "500",
