@@ -51,7 +51,7 @@ def test_topics_are_created_described_altered_and_deleted(tools: ApacheTools, to
     assert topic_name in tools.run("kafka-topics", "--list").lines
     tools.run("kafka-topics", "--alter", *options, "--partitions", "4")
     heading, *partitions = tools.run("kafka-topics", "--describe", *options).lines
-    assert "PartitionCount: 4\tReplicationFactor: 1\tConfigs: retention.ms=60000000" in heading
+    assert "PartitionCount: 4\tReplicationFactor: 1\tConfigs: min.insync.replicas=1,retention.ms=60000000" in heading
     assert [line.split("\t")[1:5] for line in partitions] == [
         [f"Partition: {n}", "Leader: 1", "Replicas: 1", "Isr: 1"] for n in range(4)
     ]

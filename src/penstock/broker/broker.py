@@ -174,7 +174,7 @@ class Broker:
         await quorum.settled()
         self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs, self._world.compact)
         link.local = self._local(self._controller_table)
-        self._duties = ControllerDuties(controller, config, self._clock)
+        self._duties = ControllerDuties(controller, config, self._clock, self._random)
         self._duties.start()
         if config.is_broker:
             await self._serve_clients(previous_epoch)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock, Random
+from penstock.broker.peer_clients import client_of
 from penstock.broker.quorum import Quorum
 from penstock.protocol.message import Message
 
@@ -50,6 +51,14 @@ class ControllerLink:
             await asyncio.sleep(min(left_ms, _RETRY_MS) / 1000)
         raise KafkaError(ErrorCode.REQUEST_TIMED_OUT, "no active controller answered in time")
 
+    def is_open(self, channel: str) -> bool:
+        """Whether the controller that was asked over the channel is still the active one, and can still be heard."""
+        if self._quorum.is_leader:
+            return self._client is None
+        if self._client is None or self._quorum.controller_address() != self._address:
+            return False
+        return self._client.is_connected(channel)
+
     async def close(self) -> None:
         await self._leave()
         await asyncio.gather(*self._leaving, return_exceptions=True)
@@ -58,6 +67,7 @@ class ControllerLink:
         """None where it has to be asked again."""
         try:
             if self._quorum.is_leader and self.local is not None:
+                await self._leave()
                 answer = await self.local(message)
             else:
                 answer = await self._request(message, timeout_ms, channel)
@@ -94,15 +104,7 @@ class ControllerLink:
                 task.add_done_callback(self._leaving.discard)
             self._client, self._address = None, address
         if self._client is None and address is not None:
-            from penstock.wire.aio import Client  # a cluster of one never needs it, and starts sooner without
-
-            _, host, port = address
-            self._client = Client(
-                f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
-                client_id="penstock-broker",
-                chance=self._random.below,
-                wall_ms=self._clock.wall_ms,
-            )
+            self._client = client_of(address[1], address[2], "penstock-broker", self._clock, self._random)
         return self._client
 
     async def _leave(self) -> None:

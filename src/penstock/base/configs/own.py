@@ -52,6 +52,13 @@ OWN_CONFIGS = table(
         "empty directory is formatted as kafka-storage does with --initial-controllers.",
     ),
     ConfigDef(
+        "penstock.quorum.eager.elections",
+        ConfigType.BOOLEAN,
+        "true",
+        doc="Whether a voter that has just started, or whose leader refuses connections, asks at once whether it would "
+        "be elected; otherwise only after the timeouts, as in Kafka.",
+    ),
+    ConfigDef(
         "penstock.broker.reconnect.ms",
         ConfigType.INT,
         "500",
