@@ -72,7 +72,7 @@ class Controller:
             if committed is None:
                 self._deciding.release()
         if committed is not None:
-            committed.add_done_callback(lambda _: self._deciding.release())
+            committed.add_done_callback(self._decided)
             await asyncio.shield(committed)
         return result.response
 
@@ -113,6 +113,12 @@ class Controller:
         if self.heartbeats is not None and self._connections.get(broker_id) is connection:
             self.heartbeats.lost_connection(broker_id, epoch, self._clock.monotonic_ms())
             self._tell()
+
+    def _decided(self, committed: asyncio.Future[int]) -> None:
+        """Whoever asked may have gone: then nobody else looks at how it ended."""
+        if not committed.cancelled():
+            committed.exception()
+        self._deciding.release()
 
     def _sessions(self) -> Heartbeats:
         if self.heartbeats is None:

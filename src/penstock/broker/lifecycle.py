@@ -1,6 +1,6 @@
 """This broker's life in the cluster: it registers, sends heartbeats, is unfenced once it is ready, and leaves in order.
 
-Registered, it is fenced until its own image has its registration. A controlled shutdown is asked for with the heartbeats
+Registered, it is fenced until its own image has its registration. A controlled shutdown is asked for with heartbeats
 too: the controller gives what it led to others, and only then lets it go.
 """
 
@@ -31,9 +31,11 @@ _FINAL = (ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.UNSUPPORTED_VERSION, Erro
 """refusals that asking again does not change"""
 _UNKNOWN_TO_IT = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
 _AGAIN_MS = 100
+_LOOK_MS = 100
+"""so often it is looked whether the connection to the controller is still there"""
 _LEAVING_EVERY_MS = 50
-_LEAVE_WITHOUT_ANSWER_MS = 3_000
-"""for so long a broker that stops waits for a controller to answer: perhaps one is being elected, perhaps none is left"""
+_LEAVE_WITHOUT_ANSWER_MS = 2_000
+"""for so long a broker that stops waits for a controller to answer: one may be being elected, or none be left"""
 _LEAVE_MS = 60_000
 
 
@@ -63,7 +65,6 @@ class Lifecycle:
         """done when the controller lets this broker go; there once it wants to"""
         self._answered_ms = 0
         self._registration: BrokerRegistrationRequest
-        self._controller_id: int | None = None
         quorum.subscribe(self._follow)
 
     async def join(self, advertised: Sequence[Listener], incarnation: bytes, previous_epoch: int) -> None:
@@ -102,10 +103,6 @@ class Lifecycle:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def hurry(self) -> None:
-        """The next heartbeat goes out at once."""
-        self._wake.set()
-
     async def _register(self, timeout_ms: int) -> None:
         end_ms = self._clock.monotonic_ms() + timeout_ms
         while True:
@@ -127,15 +124,20 @@ class Lifecycle:
             except KafkaError as error:
                 log.warning("a heartbeat was not answered", fault=str(error))
                 wait_ms = _AGAIN_MS
-            if not self._wake.is_set():
-                await self._sleep(wait_ms)
+            await self._sleep(wait_ms)
 
     async def _sleep(self, wait_ms: int) -> None:
-        try:
-            async with asyncio.timeout(wait_ms / 1000):
-                await self._wake.wait()
-        except TimeoutError:
-            return
+        """Until the next heartbeat is due, or something has happened that the controller must hear of at once: that
+        its connection is lost, or that another is active, which does not know this broker to be alive."""
+        while wait_ms > 0 and not self._wake.is_set():
+            step_ms = min(wait_ms, _LOOK_MS)
+            try:
+                async with asyncio.timeout(step_ms / 1000):
+                    await self._wake.wait()
+            except TimeoutError:
+                wait_ms -= step_ms
+            if not self._link.is_open(_CHANNEL):
+                return
 
     async def _heartbeat(self) -> int:
         """One heartbeat; how long until the next."""
@@ -176,7 +178,10 @@ class Lifecycle:
             return 0
         return _AGAIN_MS
 
-    def _follow(self, _delta: Delta, image: Image) -> None:
-        """Its own registration is in the image: it is ready. Shutting down, others wait for what it has seen."""
-        if self.is_fenced and 0 <= self.broker_epoch <= image.offset:
+    def _follow(self, delta: Delta, image: Image) -> None:
+        """Its own registration is in the image: it is ready. Another broker shuts down: it has to wait until every
+        broker has told that it knows."""
+        ready = self.is_fenced and 0 <= self.broker_epoch <= image.offset
+        leaving = [one for one in delta.changed_brokers if one in image.brokers]
+        if ready or any(image.brokers[one].in_controlled_shutdown for one in leaving if one != self._config.node_id):
             self._wake.set()
