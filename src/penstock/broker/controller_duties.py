@@ -86,7 +86,9 @@ class ControllerDuties:
         sessions = self._controller.heartbeats
         next_end_ms = None if sessions is None else sessions.next_check_ms(self._controller.image)
         due = [*self._due_ms.values(), *([] if next_end_ms is None else [next_end_ms])]
-        return max(0, min(_IDLE_MS, min(due) - self._clock.monotonic_ms()))
+        # A session that begins while nothing is due lasts at least so long, and its end must not be slept through.
+        longest_ms = _IDLE_MS if sessions is None else min(_IDLE_MS, sessions.session_timeout_ms)
+        return max(0, min(longest_ms, min(due) - self._clock.monotonic_ms()))
 
     async def _begin(self) -> None:
         """This controller is active from now on."""
