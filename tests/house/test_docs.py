@@ -12,8 +12,8 @@ import pytest
 from penstock.base.configs.broker import BROKER_CONFIGS
 from penstock.base.configs.group import GROUP_CONFIGS
 from penstock.base.configs.metrics import CLIENT_METRICS_CONFIGS
+from penstock.base.configs.own import OWN_CONFIGS
 from penstock.base.configs.topic import TOPIC_CONFIGS
-from penstock.broker.config import ADMIN_LISTENER
 from penstock.wire.security_names import NAMES as CLIENT_SECURITY
 from tests.house.tracked import GENERATED, ROOT, text, tracked, tree
 
@@ -27,7 +27,7 @@ OF_OTHERS = ("tests/test-runner",)
 WRITTEN_LATER = re.compile(r"(docs/)?proofs/.*\.json")
 """results: `make prove` and `make bench` write them"""
 
-CONFIGS = {*BROKER_CONFIGS, *TOPIC_CONFIGS, *GROUP_CONFIGS, *CLIENT_METRICS_CONFIGS, *CLIENT_SECURITY, ADMIN_LISTENER}
+CONFIGS = {*BROKER_CONFIGS, *TOPIC_CONFIGS, *GROUP_CONFIGS, *CLIENT_METRICS_CONFIGS, *CLIENT_SECURITY, *OWN_CONFIGS}
 NOT_CONFIGS_OF_A_BROKER = {
     "batch.size": "a producer's",
     "linger.ms": "a producer's",

@@ -24,7 +24,6 @@ from penstock.core.controller.features import SUPPORTED
 from penstock.core.log.sync import SyncWork
 from penstock.core.metadata.image import Image
 from penstock.core.raft.batches import MetadataBatch, build_metadata_batch
-from penstock.core.raft.describe import describe
 from penstock.core.raft.peers import NEVER
 from penstock.core.raft.raft import Raft
 from penstock.core.raft.resigned import Resigned
@@ -32,7 +31,6 @@ from penstock.core.raft.rpc import NO_LEADER, AddVoter, Answer, Answered, Change
 from penstock.core.raft.state import QuorumState
 from penstock.core.raft.voters import Voter, VoterEndpoint, VoterHistory
 from penstock.protocol.generated.abort_transaction_record import AbortTransactionRecord
-from penstock.protocol.generated.describe_quorum_response import DescribeQuorumResponse
 from penstock.protocol.message import Message
 
 if TYPE_CHECKING:
@@ -215,9 +213,6 @@ class Quorum:
         answer: Message = await _talking().answered(message, self.cluster_id, self._ask_if_reachable, unfit)
         return answer
 
-    def describe(self) -> DescribeQuorumResponse:
-        return describe(self._raft, self._clock.monotonic_ms(), self._clock.wall_ms())
-
     async def ask(self, request: Request) -> Answer:
         """The core's answer to a request, which may come later."""
         self._tokens += 1
@@ -297,6 +292,10 @@ class Quorum:
         except (KafkaError, OSError) as error:
             self._fail(str(error))
             return
+        except BaseException as bug:
+            # In the middle of a decision: nothing that this node says from now on could be trusted.
+            self._failure = repr(bug)
+            raise
         self._set_alarm()
 
     def _do(self) -> None:

@@ -62,6 +62,7 @@ def quorum_settings(config: BrokerConfig) -> Settings:
         retry_backoff_ms=number("controller.quorum.retry.backoff.ms"),
         fetch_max_bytes=number("controller.quorum.fetch.max.bytes"),
         snapshot_max_bytes=number("controller.quorum.fetch.snapshot.max.bytes"),
+        eager=config.flag("penstock.quorum.eager.elections"),
         auto_join=config.flag("controller.quorum.auto.join.enable") and config.is_controller,
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.core.raft.describe import describe
 from penstock.core.raft.rpc import AddVoter, ChangeAnswer, RemoveVoter
 from penstock.protocol.generated.config_record import ConfigRecord
 from tests.unit.broker.quorum_cluster import Cluster, run
@@ -132,7 +133,7 @@ def test_a_node_that_is_only_a_broker_follows_and_never_votes(tmp_path: Path):
         assert cluster.quorum(7).role == "observer"
         assert sorted(leader.image.brokers) == [7]
         assert sorted(leader.image.controllers) == [1, 2, 3]
-        (topic,) = leader.describe().topics
+        (topic,) = describe(leader.raft, 1, 1).topics
         assert [one.replica_id for one in topic.partitions[0].current_voters] == [1, 2, 3]
         assert [one.replica_id for one in topic.partitions[0].observers] == [7]
         await cluster.stop(leader.identity.node_id)
@@ -169,7 +170,7 @@ def test_a_node_that_nobody_reaches_does_not_become_a_voter(tmp_path: Path):
         await cluster.start(1)
         await cluster.start(9, process_roles="broker")
         leader = await cluster.a_leader()
-        await cluster.until(lambda: len(leader.describe().topics[0].partitions[0].observers) == 1)
+        await cluster.until(lambda: len(describe(leader.raft, 1, 1).topics[0].partitions[0].observers) == 1)
         observer = cluster.quorum(9)
         voter = observer.raft.me._replace(endpoints=leader.controller_endpoints[:0])
         answer = await leader._ask_if_reachable(AddVoter(voter, 1_000))

@@ -263,7 +263,7 @@ class Raft:
 
     def campaign(self, now_ms: int) -> None:
         self.elections += 1
-        self._become(self.epoch + 1, Leader(NO_LEADER, self.epoch + 1), self.me.replica)
+        self._become(self.epoch + 1, Leader(NO_LEADER, self.epoch + 1), self.me.replica, ask=bool(self.others))
         self._enter(Candidate(self.patience_ms(now_ms)))
 
     def lead(self, granting: list[int], now_ms: int) -> None:
@@ -328,9 +328,10 @@ class Raft:
         if isinstance(before, Leading):
             before.end(self)
 
-    def _become(self, epoch: int, leader: Leader, voted: Replica | None) -> None:
-        """Saved first; where that fails, nothing has changed."""
-        if (epoch, leader.id, voted) != (self.epoch, self.leader.id, self.voted):
+    def _become(self, epoch: int, leader: Leader, voted: Replica | None, *, ask: bool = True) -> None:
+        """Saved first; where that fails, nothing has changed. `ask`: others will hear of it; where there are none, a
+        vote for oneself need not be kept, for leading follows at once and is."""
+        if ask and (epoch, leader.id, voted) != (self.epoch, self.leader.id, self.voted):
             self.log.save(self._state(epoch, leader.id, voted))
         self.epoch, self.leader, self.voted = epoch, leader, voted
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from penstock.base.errors import ErrorCode
 from penstock.base.ids import METADATA_TOPIC
 from penstock.broker.network.session import Session
+from penstock.core.raft.describe import describe
 from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.describe_quorum_request import DescribeQuorumRequest
@@ -21,8 +22,8 @@ def handle(session: Session, header: RequestHeader, request: DescribeQuorumReque
     asked = [(topic.topic_name, one.partition_index) for topic in request.topics for one in topic.partitions]
     if asked != [(METADATA_TOPIC, 0)]:
         return _unknown(request)
-    response: DescribeQuorumResponse = session.services.quorum.describe()
-    return response
+    services = session.services
+    return describe(services.quorum.raft, services.clock.monotonic_ms(), services.clock.wall_ms())
 
 
 def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
