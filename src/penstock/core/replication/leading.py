@@ -15,6 +15,9 @@ from penstock.core.replication.isr import AWAIT_METADATA, EPOCH_UNCHECKED, NOT_A
 from penstock.core.replication.replica import NEVER_MS, UNKNOWN, Replica
 
 NOTHING_COMMITTED = -1
+RECOVERED = 0
+"""what a leader that an unclean election chose says of itself from the first change on, as Kafka's does: the controller
+takes no second member into the ISR of one that recovers"""
 
 
 class Cluster:
@@ -49,7 +52,6 @@ class Leading:
         "maximal_isr",
         "min_insync",
         "partition_epoch",
-        "recovery_state",
         "replicas",
         "under_min_isr",
     )
@@ -70,7 +72,6 @@ class Leading:
         self.isr = described.isr
         self.maximal_isr = described.isr
         self.partition_epoch = described.partition_epoch
-        self.recovery_state = described.leader_recovery_state
         self.under_min_isr = False
         self._pending: IsrChange | None = None
         self.update(described)
@@ -83,7 +84,7 @@ class Leading:
             if broker_id != self._cluster.node_id:
                 caught_up_ms = self._cluster.now_ms if broker_id in described.isr else NEVER_MS
                 self.replicas[broker_id] = before.get(broker_id) or Replica(broker_id, caught_up_ms)
-        self._commit(described.isr, described.partition_epoch, described.leader_recovery_state)
+        self._commit(described.isr, described.partition_epoch)
 
     def require(self, min_insync: int) -> None:
         """min.insync.replicas has changed."""
@@ -133,6 +134,17 @@ class Leading:
         self.maximal_isr = (*self.isr, replica.broker_id)
         return change
 
+    def next_expansion(self, high_watermark: int) -> IsrChange | None:
+        """Have one join that has fetched already, though nothing was heard of it since: a follower that waits at the
+        end does not ask again, and what kept it out may be over."""
+        if self._pending is not None or len(self.isr) > len(self.replicas):
+            return None
+        for replica in self.replicas.values():
+            change = self.expansion(replica, high_watermark)
+            if change is not None:
+                return change
+        return None
+
     def shrinkage(self, leader_end: int) -> IsrChange | None:
         """Have those leave the ISR that have not been caught up for replica.lag.time.max.ms."""
         if self._pending is not None:
@@ -153,10 +165,10 @@ class Leading:
             return None  # the metadata have overtaken the answer
         if answer.error is ErrorCode.NONE:
             if answer.leader_epoch == self.leader_epoch and answer.partition_epoch >= self.partition_epoch:
-                self._commit(answer.isr, answer.partition_epoch, answer.leader_recovery_state)
+                self._commit(answer.isr, answer.partition_epoch)
             return None
         if answer.error in NOT_APPLIED:
-            self._commit(self.isr, self.partition_epoch, self.recovery_state)
+            self._commit(self.isr, self.partition_epoch)
             return None
         return None if answer.error in AWAIT_METADATA else change
 
@@ -168,7 +180,7 @@ class Leading:
     def _change(self, members: tuple[int, ...]) -> IsrChange:
         topic_id, index = self._topic
         isr = tuple((broker_id, self._epoch_told(broker_id)) for broker_id in members)
-        change = IsrChange(topic_id, index, self.leader_epoch, self.partition_epoch, isr, self.recovery_state)
+        change = IsrChange(topic_id, index, self.leader_epoch, self.partition_epoch, isr, RECOVERED)
         self._pending = change
         return change
 
@@ -184,11 +196,10 @@ class Leading:
         registered = self._cluster.epoch_of(replica.broker_id)
         return registered is not None and replica.broker_epoch in (registered, EPOCH_UNCHECKED)
 
-    def _commit(self, isr: tuple[int, ...], partition_epoch: int, recovery_state: int) -> None:
+    def _commit(self, isr: tuple[int, ...], partition_epoch: int) -> None:
         self.isr = isr
         self.maximal_isr = isr
         self.partition_epoch = partition_epoch
-        self.recovery_state = recovery_state
         self._pending = None
         self._judge()
 

@@ -32,6 +32,14 @@ def test_a_follower_that_has_all_that_is_committed_joins():
     assert isr(led) == ((1, 2, 3), (1, 2, 3))
 
 
+def test_a_leader_from_an_unclean_election_says_that_it_has_recovered():
+    """Or the controller refuses every follower that would join, and the partition stays under min.insync.replicas."""
+    led = leader(isr=(1,))
+    led.lead(described(epoch=1, version=1, isr=(1,))._replace(leader_recovery_state=1))
+    change = fetch(led, 2, 0)
+    assert change is not None and change.leader_recovery_state == 0
+
+
 def test_one_that_lacks_committed_records_does_not():
     led = leader(isr=(1, 2))
     append(led, 2)
@@ -202,3 +210,23 @@ def test_a_replica_added_by_a_reassignment_starts_as_a_stranger():
     led.lead(described(version=2, isr=(1, 2)))
     change = fetch(led, 3, 1)
     assert change is not None and change.partition_epoch == 2
+
+
+def test_one_that_waits_at_the_end_joins_once_what_kept_it_out_is_over():
+    """It fetched while it was fenced, and does not ask again before there is something to fetch. With too few in sync
+    nothing is written: each would wait for the other."""
+    led = leader(isr=(1, 2), min_insync_replicas=2)
+    led.cluster.brokers = {**led.cluster.brokers, 3: broker(3, fenced=True)}
+    assert fetch(led, 3, 0) is None
+    assert led.joiner() is None
+    led.cluster.brokers = {**led.cluster.brokers, 3: broker(3)}
+    change = led.joiner()
+    assert change is not None and change.members == (1, 2, 3)
+    assert led.joiner() is None, "one at a time"
+    led.answered(change, IsrAnswer(ErrorCode.NONE, 0, 1, (1, 2, 3)))
+    assert led.joiner() is None
+
+
+def test_one_that_has_not_fetched_in_this_epoch_does_not_join():
+    led = leader(isr=(1, 2))
+    assert led.joiner() is None
