@@ -33,8 +33,12 @@ from penstock.wire.routes import know_topics
 from penstock.wire.sender import Delivered
 from penstock.wire.transactions import Committed, GroupMember, State
 
-PENDING_BYTES = 4_194_304
-"""bytes of rows that are gathered before they are cut into batches: one batch each for some partitions."""
+PENDING_BYTES = 1_835_008
+"""bytes of rows that are gathered before they are cut into batches. A caller's batch of 2 MB is taken as it is, without
+a copy, and stays in the processor's cache from one step to the next."""
+PENDING_BYTES_MAX = 8_388_608
+PENDING_BYTES_A_PARTITION = 262_144
+"""where a topic has many partitions, more rows are gathered, so that their batches are not small."""
 REQUEST_BYTES_MAX = 1_048_576
 """bytes of one batch at most; `max.request.size`, and what brokers take where nobody told them otherwise."""
 
@@ -74,6 +78,8 @@ class TopicWriter:
         self._transactional = transactional_id is not None
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
+        self._gathered_bytes = PENDING_BYTES
+        """bytes of rows at which they are sent."""
         self._tickets: deque[Ticket] = deque()
         self._placement = Placement()
         self._encoders: dict[str, Encoder] = {}
@@ -92,7 +98,7 @@ class TopicWriter:
             self._pending.append(batch)
             self._pending_bytes += batch.nbytes
             self.rows += batch.num_rows
-            if self._pending_bytes >= PENDING_BYTES:
+            if self._pending_bytes >= self._gathered_bytes:
                 self._send_pending()
 
     def flush(self) -> None:
@@ -100,6 +106,12 @@ class TopicWriter:
         self._send_pending()
         self._producer.flush()
         self._collect()
+
+    def forget_topics(self) -> None:
+        """Between two pieces of work that may lie far apart: ask anew which topics there are, and how many partitions
+        they have."""
+        self._client.cluster.topics.clear()
+        self._client.cluster.names.clear()
 
     def init(self) -> None:
         """Take the transactional id: others that use it are fenced, what they left open is aborted."""
@@ -182,6 +194,7 @@ class TopicWriter:
 
     def _send(self, topic: str, rows: pa.RecordBatch) -> None:
         count = self._partitions_of(topic)
+        self._gathered_bytes = min(max(PENDING_BYTES, count * PENDING_BYTES_A_PARTITION), PENDING_BYTES_MAX)
         records = records_of(rows, self._client.run(_wall_clock()))
         order = np.empty(rows.num_rows, np.int64)
         starts = np.empty(count + 1, np.int64)

@@ -3,7 +3,7 @@
 Doors: `stream_writer` and `writer`, which the data source hands to Spark; `foreach_batch.into`, for streams in update
 mode. Inside: `options` and `columns` (what was asked for), `task` (which task of which batch of which query this is),
 `markers` (how far the tasks have come; `docs/formats/sink-markers.md`), `exactly_once` (one task's rows, once),
-`ending` (whether the rows are all there).
+`ending` (whether the rows are all there), `kept` (what a task leaves for the next one of its process).
 
 A task of batch b, the p-th of its stage:
   (1) takes its transactional id, which is (query, p) for every batch: who had it before is fenced, and what they left

@@ -15,10 +15,11 @@ import pyarrow as pa
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.pipeline.sink import ending
 from penstock.pipeline.sink.errors import SinkError
+from penstock.pipeline.sink.kept import kept_client
 from penstock.pipeline.sink.markers import Ledger, Marker, Verdict, batch_place, judge, task_place
 from penstock.pipeline.sink.messages import Written
 from penstock.pipeline.sink.options import SinkOptions
-from penstock.pipeline.sink.output import open_client, open_writer
+from penstock.pipeline.sink.output import open_writer
 from penstock.pipeline.sink.task import Task
 from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
 from penstock.protocol.generated.api_versions_response import ApiVersionsResponse
@@ -43,7 +44,7 @@ def write_once(batches: Iterator[pa.RecordBatch], task: Task, options: SinkOptio
         ending.expect_whole()
         return Written(task.owner, task.batch, 0)
     rows = chain([first], batches)
-    with open_client(options) as client:
+    with kept_client(options) as client:
         expect_transactions(client, options.bootstrap)
         ledger = Ledger(client, options.marker_topic)
         ledger.prepare()

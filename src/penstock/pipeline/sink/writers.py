@@ -16,10 +16,10 @@ from pyspark.sql.types import StructType
 from penstock.pipeline.sink import columns, task
 from penstock.pipeline.sink.errors import SinkError, SinkOptionError
 from penstock.pipeline.sink.exactly_once import write_once
+from penstock.pipeline.sink.kept import kept_client, kept_writer
 from penstock.pipeline.sink.markers import Ledger, Marker, batch_place
 from penstock.pipeline.sink.messages import Written
 from penstock.pipeline.sink.options import SinkOptions, parse
-from penstock.pipeline.sink.output import open_client, open_writer
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
@@ -78,7 +78,7 @@ def mark_batch(messages: Sequence[WriterCommitMessage | None], options: SinkOpti
     written = next((one for one in messages if isinstance(one, Written) and one.owner), None)
     if written is None:
         return
-    with open_client(options) as client:
+    with kept_client(options) as client:
         ledger = Ledger(client, options.marker_topic)
         ledger.prepare()
         place = batch_place(written.owner)
@@ -93,11 +93,12 @@ def mark_batch(messages: Sequence[WriterCommitMessage | None], options: SinkOpti
 
 def write_at_least_once(rows: Iterator[pa.RecordBatch], options: SinkOptions) -> Written:
     """Each attempt at a task writes its rows, visible at once; within an attempt no retry makes a row double."""
-    with open_client(options) as client, open_writer(client, options) as output:
+    count = 0
+    with kept_writer(options) as output:
         for batch in rows:
             output.write(batch)
-        output.flush()
-        return Written(rows=output.rows)
+            count += batch.num_rows
+    return Written(rows=count)
 
 
 def _rows(iterator: Iterator[pa.RecordBatch], names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from penstock.pipeline.settling import settle
 from penstock.pipeline.source.options import ReadOptions, parse
 from penstock.pipeline.source.schema import RECORD, check_schema, chosen_schema
 
@@ -51,27 +52,32 @@ class PenstockSource(DataSource):
     def schema(self) -> StructType:
         chosen = chosen_schema(self._read_options(None))
         formats = self._formats()
+        settle()
         return chosen if formats is None else formats.spark_schema(chosen)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from penstock.pipeline.source.batch import BatchReader, PushingBatchReader  # noqa: PLC0415 see above
 
         reading = self._reading(schema, streaming=False)
+        settle()
         return (PushingBatchReader if reading.options.push_filters else BatchReader)(reading)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from penstock.pipeline.source.stream import StreamReader  # noqa: PLC0415 see above
 
+        settle()
         return StreamReader(self._reading(schema, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         from penstock.pipeline.sink import writer  # noqa: PLC0415 see above
 
+        settle()
         return writer(self.options, schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         from penstock.pipeline.sink import stream_writer  # noqa: PLC0415 see above
 
+        settle()
         return stream_writer(self.options, schema, overwrite)
 
     def _reading(self, schema: StructType, streaming: bool) -> Reading:

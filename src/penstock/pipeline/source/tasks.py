@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TopicPartition
+from penstock.pipeline.settling import settle
 from penstock.pipeline.source import loss
 from penstock.pipeline.source.options import ReadOptions
 from penstock.pipeline.source.planning import Range
@@ -107,6 +108,7 @@ def _records(task: RangeTask, options: ReadOptions, wanted: frozenset[str]) -> I
         client.close()
         raise
     else:
+        settle()
         _clients[key] = client
 
 
