@@ -95,6 +95,9 @@ METADATA_RECORDS_PER_REQUEST_MAX = 10_000
 CONFIG_VALUE_LENGTH_MAX = 32_767
 """characters of one configuration's value."""
 
+QUORUM_REPLICAS_MAX = 10_000
+"""replicas of the metadata log whose progress the leader keeps; beyond it, observers are served but not described."""
+
 ADMIN_CONNECTIONS_MAX = 8
 """connections of the admin port; each may hold an answer of some megabytes."""
 

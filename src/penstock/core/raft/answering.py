@@ -81,6 +81,8 @@ def _not_for_us(raft: Raft, request: Request) -> ErrorCode:
 def _vote(raft: Raft, vote: Vote, now_ms: int) -> VoteAnswer:
     if vote.epoch < raft.epoch:
         return VoteAnswer(raft.address(), error=ErrorCode.FENCED_LEADER_EPOCH)
+    if min(vote.candidate.id, vote.last_epoch, vote.end_offset) < 0 or vote.candidate.id == raft.me.id:
+        return VoteAnswer(raft.address(), error=ErrorCode.INVALID_REQUEST)
     if not _is_meant(raft, vote.voter):
         return VoteAnswer(raft.address(), error=ErrorCode.INVALID_VOTER_KEY)
     if vote.epoch > raft.epoch:
@@ -102,7 +104,7 @@ def _begin_epoch(raft: Raft, begin: BeginEpoch, now_ms: int) -> EpochAnswer:
         return EpochAnswer(raft.address(), ErrorCode.FENCED_LEADER_EPOCH)
     if not _is_meant(raft, begin.voter):
         return EpochAnswer(raft.address(), ErrorCode.INVALID_VOTER_KEY)
-    if begin.leader_id == raft.me.id:
+    if begin.leader_id == raft.me.id or begin.leader_id < 0:
         return EpochAnswer(raft.address(), ErrorCode.INVALID_REQUEST)
     host, port = (begin.endpoints[0].host, begin.endpoints[0].port) if begin.endpoints else ("", 0)
     raft.heed(Leader(begin.leader_id, begin.epoch, host, port), now_ms)
@@ -116,7 +118,7 @@ def _begin_epoch(raft: Raft, begin: BeginEpoch, now_ms: int) -> EpochAnswer:
 def _end_epoch(raft: Raft, end: EndEpoch, now_ms: int) -> EpochAnswer:
     if end.epoch < raft.epoch:
         return EpochAnswer(raft.address(), ErrorCode.FENCED_LEADER_EPOCH)
-    if end.leader_id == raft.me.id:
+    if end.leader_id == raft.me.id or end.leader_id < 0:
         return EpochAnswer(raft.address(), ErrorCode.INVALID_REQUEST)
     raft.heed(Leader(end.leader_id, end.epoch), now_ms)
     if isinstance(raft.role, Follower) and raft.leader.id == end.leader_id:

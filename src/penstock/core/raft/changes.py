@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from penstock.base.errors import ErrorCode
 from penstock.core.raft.peers import NEVER
 from penstock.core.raft.rpc import AddVoter, ChangeAnswer, RemoveVoter, Request, UpdateVoter
-from penstock.core.raft.voters import Voters, encode_voters
+from penstock.core.raft.voters import Voter, Voters, encode_voters
 from penstock.records.control import ControlType
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class Changes:
         voter, voters = request.voter, raft.history.voters
         if raft.history.find(voter.id) is not None:
             raise Refused(ErrorCode.DUPLICATE_VOTER, f"node {voter.id} is a voter already")
+        _check_endpoints(voter)
         known = self._leading.replicas.get(voter.replica)
         if known is None or known.caught_up_ms < 0 or now_ms - known.caught_up_ms >= CAUGHT_UP_MS:
             raise Refused(ErrorCode.REQUEST_TIMED_OUT, f"node {voter.id} has not caught up with the leader's log")
@@ -123,9 +124,15 @@ def _updated(raft: Raft, request: UpdateVoter) -> Voters:
     voter = request.voter
     if not any(one.replica == voter.replica for one in raft.history.voters):
         raise Refused(ErrorCode.VOTER_NOT_FOUND, f"node {voter.id} with this directory is not a voter")
+    _check_endpoints(voter)
     if not voter.kraft_version_min <= raft.history.kraft_version <= voter.kraft_version_max:
         raise Refused(ErrorCode.INVALID_REQUEST, f"node {voter.id} does not support the quorum's kraft.version")
     return tuple(voter if one.replica == voter.replica else one for one in raft.history.voters)
+
+
+def _check_endpoints(voter: Voter) -> None:
+    if not voter.endpoints:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"node {voter.id} does not tell where its controller listens")
 
 
 def _timeout_ms(request: Request) -> int:

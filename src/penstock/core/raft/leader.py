@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.base.errors import ErrorCode
+from penstock.base.limits import QUORUM_REPLICAS_MAX
 from penstock.core.raft.changes import Changes
 from penstock.core.raft.log_ends import fit
 from penstock.core.raft.peers import NEVER
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from penstock.core.raft.raft import Raft
 
 OBSERVER_SESSION_MS = 300_000
-OBSERVERS_MAX = 10_000
 
 
 @dataclass(slots=True)
@@ -124,26 +124,26 @@ class Leading:
         self._move_watermark(raft, now_ms)
 
     def on_fetch(self, raft: Raft, token: int, fetch: Fetch, now_ms: int) -> None:
-        if fetch.replica.id >= 0 and fetch.replica.id != raft.me.id:
-            self._drop_earlier(raft, fetch.replica)
-            fits = fit(raft.log, fetch.offset, fetch.last_epoch)
-            if fits.diverging is None and fits.snapshot is None:
-                self._progress(raft, fetch.replica, now_ms).on_fetch(fetch.offset, raft.log.end_offset, now_ms)
-                self._move_watermark(raft, now_ms)
-            else:
-                self._progress(raft, fetch.replica, now_ms).fetched_ms = now_ms
-        self._serve(raft, token, Waiting(fetch, now_ms + fetch.max_wait_ms))
+        self._drop_earlier(raft, fetch.replica)
+        progress = self._progress(raft, fetch.replica, now_ms)
+        fits = fit(raft.log, fetch.offset, fetch.last_epoch)
+        if fits.diverging is None and fits.snapshot is None:
+            progress.on_fetch(fetch.offset, raft.log.end_offset, now_ms)
+            self._move_watermark(raft, now_ms)
+        else:
+            progress.fetched_ms = now_ms
+        self._serve(raft, token, Waiting(fetch, now_ms + min(fetch.max_wait_ms, raft.settings.fetch_wait_ms)))
 
     def on_fetch_snapshot(self, raft: Raft, request: FetchSnapshot, now_ms: int) -> SnapshotAnswer:
         leader, snapshot = raft.address(), request.snapshot
-        found = raft.log.read_snapshot(snapshot, request.position, request.max_bytes)
+        most = min(request.max_bytes, raft.settings.snapshot_max_bytes)
+        found = raft.log.read_snapshot(snapshot, max(request.position, 0), most)
         if found is None:
             return SnapshotAnswer(leader, snapshot, ErrorCode.SNAPSHOT_NOT_FOUND)
         size, data = found
-        if not 0 <= request.position < max(size, 1):
+        if not 0 <= request.position < size:
             return SnapshotAnswer(leader, snapshot, ErrorCode.POSITION_OUT_OF_RANGE)
-        if request.replica.id >= 0:
-            self._progress(raft, request.replica, now_ms).fetched_ms = now_ms
+        self._progress(raft, request.replica, now_ms).fetched_ms = now_ms
         return SnapshotAnswer(leader, snapshot, ErrorCode.NONE, size, request.position, data)
 
     def successors(self, raft: Raft) -> tuple[Replica, ...]:
@@ -160,11 +160,16 @@ class Leading:
         return {replica: one for replica, one in self.replicas.items() if not raft.history.is_voter(replica)}
 
     def _progress(self, raft: Raft, replica: Replica, now_ms: int) -> Progress:
+        """A voter's is kept always; an observer's while there are not too many."""
         known = self.replicas.get(replica)
-        if known is None:
-            if len(self.replicas) >= OBSERVERS_MAX:
-                self._forget_observers(raft, now_ms)
-            known = self.replicas[replica] = Progress()
+        if known is not None:
+            return known
+        if len(self.replicas) >= QUORUM_REPLICAS_MAX:
+            self._forget_observers(raft, now_ms)
+        known = Progress()
+        is_other = replica.id >= 0 and replica.id != raft.me.id
+        if is_other and (len(self.replicas) < QUORUM_REPLICAS_MAX or raft.history.is_voter(replica)):
+            self.replicas[replica] = known
         return known
 
     def _forget_observers(self, raft: Raft, now_ms: int) -> None:
@@ -184,7 +189,8 @@ class Leading:
         fetch = waiting.fetch
         fits = fit(raft.log, fetch.offset, fetch.last_epoch)
         nothing_new = fetch.offset >= raft.log.end_offset and fetch.high_watermark >= raft.high_watermark
-        if fetch.max_wait_ms > 0 and nothing_new and fits.diverging is None and fits.snapshot is None:
+        may_wait = fetch.max_wait_ms > 0 and fetch.replica in self.replicas
+        if may_wait and nothing_new and fits.diverging is None and fits.snapshot is None:
             self._waiting[token] = waiting
         else:
             self._answer(raft, token, fetch)
@@ -194,7 +200,7 @@ class Leading:
         fits = fit(log, fetch.offset, fetch.last_epoch)
         records = b""
         if fits.diverging is None and fits.snapshot is None and fetch.offset < log.end_offset:
-            records = bytes(log.read(fetch.offset, fetch.max_bytes))
+            records = bytes(log.read(fetch.offset, min(fetch.max_bytes, raft.settings.fetch_max_bytes)))
         raft.reply(
             token,
             FetchAnswer(

@@ -8,6 +8,7 @@ from penstock.base.errors import ErrorCode
 from penstock.core.metadata.image import EMPTY
 from penstock.core.raft.rpc import BeginEpoch, Fetch, FetchAnswer, FetchSnapshot, Leader, SnapshotAnswer
 from penstock.core.raft.snapshot import SnapshotId, encode_snapshot
+from penstock.core.raft.voters import Replica
 from tests.unit.core.raft.raft_bench import Bench, voter
 
 
@@ -168,3 +169,23 @@ def test_a_snapshot_that_came_damaged_is_fetched_again():
     assert (bench.log.end_offset, bench.log.snapshot) == (0, None)
     (send,) = bench.sent(Fetch)
     assert send.request.offset == 0
+
+
+def test_numbers_that_make_no_sense_break_nothing():
+    bench, snapshot = with_snapshot()
+    far = 2**62
+    for offset, last_epoch in ((far, 0), (far, 2**31 - 1), (0, 2**31 - 1), (1, 0)):
+        answer = bench.fetch(9, offset, last_epoch=last_epoch, max_bytes=2**31 - 1, max_wait_ms=2**31 - 1)
+        assert answer.diverging is not None or answer.snapshot is not None
+    for position in (-1, -far, far):
+        request = FetchSnapshot(bench.raft.epoch, voter(3).replica, snapshot, position, 2**31 - 1)
+        assert bench.ask(request).error is ErrorCode.POSITION_OUT_OF_RANGE
+    assert bench.raft.role.name == "leader"
+
+
+def test_whoever_does_not_say_who_it_is_does_not_wait():
+    bench = Bench()
+    bench.lead()
+    answer = bench.fetch(2, replica=Replica(-1), max_wait_ms=500)
+    assert answer.records == b""
+    assert Replica(-1) not in bench.raft.role.replicas
