@@ -1,0 +1,173 @@
+"""The active controller's shell: sessions begin with its leadership and follow brokers' connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import cast
+
+import pytest
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.broker.config import BrokerConfig
+from penstock.broker.controller import Controller
+from penstock.broker.controller_duties import ControllerDuties
+from penstock.broker.embedded import single_node
+from penstock.broker.quorum import Quorum
+from penstock.broker.system import SystemRandom
+from penstock.core.metadata.effective import Node
+from penstock.protocol.generated.broker_heartbeat_request import BrokerHeartbeatRequest
+from penstock.protocol.message import Message
+from tests.unit.core.controller.moves import cluster, orders, partition, replayed
+
+RECONNECT_MS, SESSION_MS = 500, 9_000
+
+
+class Now:
+    def __init__(self) -> None:
+        self.ms = 0
+
+    def monotonic_ms(self) -> int:
+        return self.ms
+
+    def wall_ms(self) -> int:
+        return self.ms
+
+
+class Log:
+    """A quorum that commits at once."""
+
+    def __init__(self) -> None:
+        self.image = cluster(partition([1, 2]), alive=(1, 2))
+        self.is_leader = False
+        self.end_offset = 100
+        self.cluster_id = "c"
+        self._told: list[Callable[[bool, int], None]] = []
+
+    def on_leadership(self, callback: Callable[[bool, int], None]) -> None:
+        self._told.append(callback)
+
+    def lead(self, is_leader: bool) -> None:
+        self.is_leader = is_leader
+        for told in self._told:
+            told(is_leader, 3)
+
+    def propose(self, records: Iterable[Message]) -> asyncio.Future[int]:
+        self.image = replayed(self.image, records)
+        committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        committed.set_result(self.end_offset)
+        return committed
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.now = Now()
+        self.log = Log()
+        self.config = BrokerConfig(single_node("/nowhere"))
+        self.controller = Controller(cast(Quorum, self.log), Node(1, {}), self.config, self.now)
+        self.duties = ControllerDuties(self.controller, self.config, self.now, SystemRandom())
+
+    async def beat(self, broker: int, connection: object) -> int:
+        request = BrokerHeartbeatRequest(broker_id=broker, broker_epoch=10 + broker, current_metadata_offset=100)
+        return (await self.controller.heartbeat(request, connection)).error_code
+
+    async def after(self, ms: int) -> list[int]:
+        """Who is fenced when so much time has passed and the controller has looked."""
+        self.now.ms += ms
+        await self.duties._work()
+        return [one.id for one in self.log.image.brokers.values() if one.fenced and one.id in (1, 2)]
+
+
+def story(told: Callable[[Bench], object]) -> None:
+    async def run() -> None:
+        bench = Bench()
+        bench.log.lead(True)
+        await told(bench)  # type: ignore[misc]  # a coroutine
+
+    asyncio.run(run())
+
+
+def test_a_controller_that_is_not_active_has_no_sessions():
+    async def told(bench: Bench) -> None:
+        bench.log.lead(False)
+        with pytest.raises(KafkaError) as refusal:
+            await bench.beat(1, "a")
+        assert refusal.value.code is ErrorCode.NOT_CONTROLLER
+
+    story(told)
+
+
+def test_a_broker_that_falls_silent_is_fenced_and_others_lead():
+    async def told(bench: Bench) -> None:
+        await bench.beat(1, "a")
+        await bench.beat(2, "b")
+        bench.now.ms = SESSION_MS - 1_000
+        await bench.beat(2, "b")
+        assert await bench.after(999) == []
+        assert await bench.after(1) == [1]
+        assert orders(bench.log.image).leader == 2
+
+    story(told)
+
+
+def test_a_broker_whose_connection_is_lost_is_fenced_soon():
+    async def told(bench: Bench) -> None:
+        await bench.beat(1, "a")
+        await bench.beat(2, "b")
+        bench.controller.lost(1, 11, "a")
+        assert await bench.after(RECONNECT_MS - 1) == []
+        assert await bench.after(1) == [1]
+
+    story(told)
+
+
+def test_a_connection_that_was_replaced_by_another_may_end():
+    async def told(bench: Bench) -> None:
+        await bench.beat(2, "b")
+        await bench.beat(1, "old")
+        await bench.beat(1, "new")
+        bench.controller.lost(1, 11, "old")
+        assert await bench.after(RECONNECT_MS) == []
+
+    story(told)
+
+
+def test_a_broker_that_is_back_in_time_is_not_fenced():
+    async def told(bench: Bench) -> None:
+        await bench.beat(2, "b")
+        await bench.beat(1, "a")
+        bench.controller.lost(1, 11, "a")
+        bench.now.ms += RECONNECT_MS - 1
+        await bench.beat(1, "again")
+        assert await bench.after(RECONNECT_MS) == []
+
+    story(told)
+
+
+def test_sessions_of_an_earlier_leadership_do_not_count():
+    async def told(bench: Bench) -> None:
+        await bench.beat(1, "a")
+        bench.log.lead(False)
+        bench.now.ms = 100_000
+        bench.log.lead(True)
+        await bench.beat(1, "a")
+        assert await bench.after(3 * RECONNECT_MS) == [2], "the other has not been heard by this controller"
+
+    story(told)
+
+
+def test_a_stale_heartbeat_is_told_so():
+    async def told(bench: Bench) -> None:
+        request = BrokerHeartbeatRequest(broker_id=1, broker_epoch=10)
+        answer = await bench.controller.heartbeat(request)
+        assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+    story(told)
+
+
+def test_an_active_controller_sets_the_minimum_that_eligible_leaders_are_judged_by():
+    async def told(bench: Bench) -> None:
+        await bench.after(0)
+        assert bench.log.image.configs == {(4, ""): {"min.insync.replicas": "1"}}
+
+    story(told)
