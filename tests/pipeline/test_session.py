@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.pipeline import session
+from penstock.pipeline.spark import ConnectFailed
 
 
 def test_workers_are_this_python_and_times_are_utc(spark: Any) -> None:
@@ -38,5 +40,13 @@ def test_importing_the_package_loads_no_pyspark() -> None:
 
 def test_a_connect_server_needs_a_client_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(RuntimeError, match=r"\(grpc, grpc_status\): pip install 'pyspark\[connect\]'"):
+    with pytest.raises(ConnectFailed, match=r"\(grpc, grpc_status\): pip install 'penstock\[connect\]'"):
         session(master="sc://nowhere:15002")
+
+
+def test_a_connect_server_that_does_not_answer_is_told_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, and not listening: nobody answers there
+        port = taken.getsockname()[1]
+        with pytest.raises(ConnectFailed, match=f"no Spark Connect server answers at sc://127.0.0.1:{port}: .*refused"):
+            session(master=f"sc://127.0.0.1:{port}")

@@ -107,8 +107,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _load(args: argparse.Namespace) -> int:
     from penstock.pipeline.lake import load
-    from penstock.pipeline.spark import session
+    from penstock.pipeline.lake.loading import NO_CONNECT
+    from penstock.pipeline.spark import is_connect, session
 
+    if is_connect(args.master):
+        raise Usage(NO_CONNECT)
     started = load(
         args.topics,
         args.to,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.failures import Failure
+from penstock.cli.failures import Failure, Usage
 from penstock.cli.options import check_reachable, client_config, pairs, quiet_client
 from penstock.cli.output import emit, note
 from penstock.cli.pipeline import need, progress_note
@@ -27,9 +28,12 @@ def run_pipeline(args: argparse.Namespace, pipeline: Pipeline) -> int:
         from penstock.pipeline import running
         from penstock.pipeline.execution.errors import PipelineFailed
         from penstock.pipeline.java import JavaMissing
-        from penstock.pipeline.spark import session
+        from penstock.pipeline.spark import ConnectFailed, is_connect, session
     except ImportError as missing:
         raise need("spark", missing) from None
+    is_past = bool(args.backfill or args.from_time or args.to_time)
+    if is_connect(args.master) and not is_past:
+        _check_checkpoint(args)
     checkpoint = args.checkpoint or str(Path(args.file).parent / f".{pipeline.name}.checkpoint")
     conf, kafka = pairs(args.conf, "the setting of Spark"), client_config(args)
     check_reachable(args.bootstrap_server)
@@ -38,7 +42,7 @@ def run_pipeline(args: argparse.Namespace, pipeline: Pipeline) -> int:
         running.prepare_topics(pipeline.flow(), args.bootstrap_server, kafka)
         with registered(pipeline.name, args.file, args.bootstrap_server, checkpoint):
             spark = session(pipeline.name, args.master, **conf)
-            if args.backfill or args.from_time or args.to_time:
+            if is_past:
                 return _backfill(args, pipeline, spark, kafka)
             started = running.start(
                 pipeline,
@@ -52,8 +56,17 @@ def run_pipeline(args: argparse.Namespace, pipeline: Pipeline) -> int:
                 kafka=kafka,
             )
             return _follow(args, pipeline.name, started)
-    except (PipelineFailed, running.TopicsMissing, JavaMissing) as error:
+    except (PipelineFailed, running.TopicsMissing, JavaMissing, ConnectFailed) as error:
         raise Failure(str(error)) from None
+
+
+def _check_checkpoint(args: argparse.Namespace) -> None:
+    """A Spark Connect server keeps it, on its own machine: what is beside the file here says nothing there."""
+    if args.checkpoint is None or not (os.path.isabs(args.checkpoint) or "://" in args.checkpoint):
+        raise Usage(
+            "with Spark Connect the pipeline's state is kept where the server runs",
+            "--checkpoint names the place: a directory there, from the root on, or a URI",
+        )
 
 
 def _follow(args: argparse.Namespace, name: str, started: Running) -> int:

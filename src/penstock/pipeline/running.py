@@ -81,11 +81,17 @@ class Running:
 def _progress(told: Mapping[str, Any]) -> Progress:
     return Progress(
         batch=told["batchId"],
-        rows=told["numInputRows"],
-        rows_per_second=float(told.get("processedRowsPerSecond") or 0.0),
+        rows=int(_sum(told, "numInputRows")),
+        rows_per_second=_sum(told, "processedRowsPerSecond"),
         duration_ms=told["durationMs"].get("triggerExecution", 0),
         lag=_lag(told["sources"]),
     )
+
+
+def _sum(told: Mapping[str, Any], figure: str) -> float:
+    """Spark Connect tells it of the sources alone."""
+    whole = told.get(figure)
+    return float(sum(source.get(figure) or 0 for source in told["sources"]) if whole is None else whole)
 
 
 def start(
@@ -115,9 +121,13 @@ def start(
     chosen = spark or session(pipeline.name)
     with cleared():
         query = start_query(
-            chosen, flow, options, os.path.abspath(checkpoint), interval=interval, available_now=available_now
+            chosen, flow, options, _absolute(checkpoint), interval=interval, available_now=available_now
         )
     return Running(query)
+
+
+def _absolute(checkpoint: str) -> str:
+    return checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
 
 
 def backfill(

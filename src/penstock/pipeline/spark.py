@@ -13,6 +13,7 @@ import shlex
 import socket
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -22,6 +23,8 @@ from penstock.pipeline.quiet import quietly
 
 LOCAL_MASTER = "local[*]"
 CONNECT_SCHEME = "sc://"
+CONNECT_PORT = 15002
+CONNECT_TIMEOUT_S = 10.0
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -52,7 +55,7 @@ def session(name: str = "penstock", master: str | None = None, **conf: str) -> S
     own names and wins over what is set here: `session(**{"spark.driver.memory": "4g"})`.
     """
     _check_names(conf)
-    if master is not None and master.startswith(CONNECT_SCHEME):
+    if master is not None and is_connect(master):
         return _connect(name, master, conf)
     settings = {**QUIET, **RUNTIME}
     builder = SparkSession.builder.appName(name)
@@ -76,18 +79,37 @@ def session(name: str = "penstock", master: str | None = None, **conf: str) -> S
         return builder.getOrCreate()
 
 
+class ConnectFailed(RuntimeError):
+    """There is no talking to a Spark Connect server; the text says why and what to do."""
+
+
+def is_connect(master: str | None) -> bool:
+    return master is not None and master.startswith(CONNECT_SCHEME)
+
+
 def _connect(name: str, url: str, conf: dict[str, str]) -> SparkSession:
     # PySpark itself ends the process, without an error, where one of them is missing.
     missing = [module for module in ("grpc", "grpc_status") if importlib.util.find_spec(module) is None]
     if missing:
-        raise RuntimeError(
+        raise ConnectFailed(
             f"{url} is a Spark Connect server, and what its client needs is not installed ({', '.join(missing)}): "
-            "pip install 'pyspark[connect]'"
+            "pip install 'penstock[connect]'"
         )
+    _check_answers(url)
     builder = SparkSession.builder.appName(name).remote(url)
     for key, value in (RUNTIME | conf).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _check_answers(url: str) -> None:
+    """PySpark itself would try for minutes."""
+    try:
+        parts = urlsplit(url)
+        where = (parts.hostname or "", parts.port or CONNECT_PORT)
+        socket.create_connection(where, CONNECT_TIMEOUT_S).close()
+    except (OSError, ValueError) as error:
+        raise ConnectFailed(f"no Spark Connect server answers at {url}: {error}") from None
 
 
 def _local_settings(master: str) -> dict[str, str]:

@@ -31,6 +31,12 @@ from penstock.wire.offsets import EARLIEST, LATEST
 QUERY_PROPERTY = "sql.streaming.queryId"
 CHECKPOINT = "_penstock_checkpoint"
 OFFSETS_PER_TRIGGER = 2_000_000
+CONNECT_PACKAGE = "pyspark.sql.connect"
+"""Imported, it would need packages that only its users have."""
+NO_CONNECT = (
+    "a load does not run over Spark Connect, which does not tell a batch the query that it belongs to: run it with a "
+    "master, such as local[*] or spark://HOST:PORT; pipelines, reads and writes run over Spark Connect"
+)
 COMPACT_EVERY = 100
 """batches, while a load with `compact` runs."""
 STARTING = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
@@ -111,6 +117,8 @@ def load(
     when it has loaded what the topics hold now. `checkpoint` is a directory beside the table's files where that is a
     local disk. `catalog` and `table` are for Iceberg, `storage` for object stores, `kafka` for the clients.
     """
+    if spark is not None and type(spark).__module__.startswith(CONNECT_PACKAGE):
+        raise LakeError(NO_CONNECT)
     if by not in PARTITION_COLUMNS:
         raise LakeError(f"a table is partitioned by one of {', '.join(PARTITION_COLUMNS)}, not {by!r}")
     names = [topics] if isinstance(topics, str) else list(topics)
@@ -200,12 +208,7 @@ class Batches:
 
 def query_of(frame: DataFrame) -> str:
     """The id of the query that this batch belongs to, which is the checkpoint's."""
-    try:
-        query = frame.sparkSession.sparkContext.getLocalProperty(QUERY_PROPERTY)
-    except Exception as error:
-        raise LakeError(
-            f"Spark Connect does not tell a batch its query ({error}): run the load with a master"
-        ) from None
+    query = frame.sparkSession.sparkContext.getLocalProperty(QUERY_PROPERTY)
     if query is None:
         raise LakeError(f"Spark does not say which query this batch belongs to ({QUERY_PROPERTY}): it cannot be loaded")
     return str(query)
