@@ -15,6 +15,7 @@ from penstock.broker.controller import Controller
 from penstock.broker.controller_duties import ControllerDuties
 from penstock.broker.controller_link import ControllerLink, Local
 from penstock.broker.coordinators import Coordinators
+from penstock.broker.dynamic_configs import DynamicConfigs
 from penstock.broker.fetchers import Fetchers
 from penstock.broker.fetching import Fetching
 from penstock.broker.group_settings import group_settings
@@ -199,6 +200,7 @@ class Broker:
         self._housekeeping.start()
         for listener in self.listeners:
             await listener.serve(self._door(listener, self._table))
+        DynamicConfigs(self._node, self.listeners, self._housekeeping).start(quorum)
         self.address = f"{advertised[0].host}:{advertised[0].port}"
 
     def _fetching(self, partitions: Partitions) -> Fetching:

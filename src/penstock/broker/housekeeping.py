@@ -36,7 +36,8 @@ class Housekeeping:
         self._checkpoint_s = config.number("log.flush.offset.checkpoint.interval.ms") / 1000
         self._producers_s = config.number("producer.id.expiration.check.interval.ms") / 1000
         self._delete_delay_s = config.number("log.segment.delete.delay.ms") / 1000
-        self._cleaner_backoff_s = config.number("log.cleaner.backoff.ms") / 1000
+        self.cleaner_backoff_s = config.number("log.cleaner.backoff.ms") / 1000
+        """between two rounds of compaction; it may change at any time"""
         self._cleans = config.flag("log.cleaner.enable")
         self.cleaning = Cleaning(partitions, clock, config.number("log.cleaner.dedupe.buffer.size"), compact)
         self._tasks: list[asyncio.Task[None]] = []
@@ -49,7 +50,7 @@ class Housekeeping:
         self._every(self._delete_delay_s, self.sweep)
         self._every(self._producers_s, self._expire_producers)
         if self._cleans:
-            self._every(self._cleaner_backoff_s, self.cleaning.run)
+            self._tasks.append(asyncio.get_running_loop().create_task(self._clean()))
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -115,7 +116,15 @@ class Housekeeping:
     async def _repeat(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
             await asyncio.sleep(seconds)
-            try:
-                await work()
-            except OSError as fault:
-                log.error("housekeeping failed", work=work.__name__, fault=str(fault))
+            await self._work(work)
+
+    async def _clean(self) -> None:
+        while True:
+            await asyncio.sleep(self.cleaner_backoff_s)
+            await self._work(self.cleaning.run)
+
+    async def _work(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except OSError as fault:
+            log.error("housekeeping failed", work=work.__name__, fault=str(fault))

@@ -49,9 +49,7 @@ class Door:
         """monotonic time of the last sweep: precise enough for idleness, free to read"""
         self.refusals = 0
         self._make_session = make_session
-        files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        self._connections_max = min(connections_max, int(files_max * OPEN_FILES_SHARE))
-        self._per_host_max = connections_per_host_max
+        self.limit(connections_max=connections_max, connections_per_host_max=connections_per_host_max)
         self._idle_ms = idle_ms
         self._frame_deadline_ms = frame_deadline_ms
         self.connections: dict[Connection, str] = {}
@@ -63,6 +61,12 @@ class Door:
 
     def __call__(self) -> Connection:
         return Connection(self)
+
+    def limit(self, *, connections_max: int, connections_per_host_max: int) -> None:
+        """Who is inside stays inside."""
+        files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._connections_max = min(connections_max, int(files_max * OPEN_FILES_SHARE))
+        self._per_host_max = connections_per_host_max
 
     def open(self) -> None:
         self._sweep()
