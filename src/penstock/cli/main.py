@@ -37,6 +37,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Tools": {
         "bench": "measure throughput and latency of a cluster",
+        "sim": "simulate a cluster under faults, by a seed",
         "dump": "show segments, indexes, snapshots and checkpoints as text or JSON",
         "completion": "a completion script for bash, zsh or fish",
         "version": "versions of Penstock and of what it stands on",

@@ -13,6 +13,7 @@ dirty pages and the next one "succeeds"; `power_loss_after` raises PowerLoss at 
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from random import Random
 
 from penstock.base.ports import Buffer
@@ -144,6 +145,9 @@ class SimDisk:
         self._short_write = -1
         self._misdirect = ""
         self._stop_at = -1
+        self._dead = False
+        self.stopped: Callable[[], None] | None = None
+        """called when `power_loss_after` takes effect; from then on every operation fails, until `crash`"""
 
     def open(self, path: str, *, create: bool = False) -> SimFile:
         inode = self.files.get(path)
@@ -230,10 +234,14 @@ class SimDisk:
         return self.files[path].modified_ms
 
     def free_bytes(self) -> int:
-        return max(0, self.capacity_bytes - self._used_bytes())
+        return max(0, self.capacity_bytes - self.used_bytes())
 
     def total_bytes(self) -> int:
         return self.capacity_bytes
+
+    def unlimited(self) -> None:
+        """There is room again."""
+        self.capacity_bytes = _UNLIMITED
 
     def fail_next(self, operation: str, error: int, *, path_contains: str = "") -> None:
         """The next such operation fails once: read, write, sync, truncate, open, rename, remove, mkdir, rmdir."""
@@ -279,6 +287,7 @@ class SimDisk:
         for inode in {id(inode): inode for inode in self.files.values()}.values():
             inode.crash(self.random)
         self._stop_at = -1
+        self._dead = False
         self._queued.clear()
 
     def write(self, path: str, inode: Inode, data: bytes) -> int:
@@ -311,9 +320,14 @@ class SimDisk:
         self.check(operation, path)
         self.changes += 1
         if self.changes == self._stop_at:
+            self._dead = True
+            if self.stopped is not None:
+                self.stopped()
             raise PowerLoss(f"{operation} {path}")
 
     def check(self, operation: str, path: str) -> None:
+        if self._dead:
+            raise PowerLoss(f"{operation} {path}")
         for queued in self._queued:
             if queued[0] == operation and queued[1] in path:
                 self._queued.remove(queued)
@@ -363,7 +377,7 @@ class SimDisk:
     def _reachable(self, path: str) -> bool:
         return not path or (_parent(path) in self._durable_directories and self._reachable(_parent(path)))
 
-    def _used_bytes(self) -> int:
+    def used_bytes(self) -> int:
         return sum(len(inode.visible) for inode in self.files.values())
 
 

@@ -1,0 +1,205 @@
+"""What goes wrong and when: one fault after another, of the kinds that the options name, each mended after a while.
+
+A budget keeps the data survivable, so that every loss is a bug: a host loses power only where what was acked is on its
+disk, or where enough others hold it; a disk that failed a sync is power-cycled before it is trusted again; only one
+host's bytes are in danger at a time. `stop` mends everything: then the liveness phase begins.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+from penstock.sim.cluster import Node, SimCluster
+from penstock.sim.network import Network
+from penstock.sim.options import Options
+
+_CLOCK_JUMP_MS = 3_600_000
+_ROOM_BYTES = 4_096
+_SLOW_JOB_US = 500_000
+_TORN_CHANGES = 60
+"""a `torn` power loss comes within so many changes of the disk"""
+
+
+class Nemesis:
+    def __init__(self, cluster: SimCluster, options: Options, clients: Callable[[], None], hosts: list[str]) -> None:
+        self.struck: Counter[str] = Counter()
+        """how often each kind has happened"""
+        self._cluster = cluster
+        self._network: Network = cluster.network
+        self._loop = cluster.loop
+        self._options = options
+        self._random = Random(f"faults {options.seed}")
+        self._crash_client = clients
+        self._client_hosts = hosts
+        self._over = False
+        self._kinds: dict[str, Callable[[Node], bool]] = {
+            "kill": self._kill,
+            "power": self._power,
+            "torn": self._torn,
+            "stop": self._stop,
+            "pause": self._pause,
+            "partition": self._partition,
+            "one-way": self._one_way,
+            "reset": self._reset,
+            "sync-error": self._sync_error,
+            "write-error": self._write_error,
+            "full-disk": self._full_disk,
+            "slow-disk": self._slow_disk,
+            "clock": self._clock,
+            "client": self._client,
+        }
+
+    def begin(self) -> None:
+        if self._options.faults:
+            self._arm()
+
+    def stop(self) -> None:
+        """No more faults, and everything is mended. A broker that stands may go on as it is."""
+        self._over = True
+        self._network.heal()
+        self._cluster.job_us = self._options.job_us
+        for node in self._cluster.nodes:
+            self._roomy(node)
+            self._cluster.resume(node)
+            if node.suspect:
+                self._cluster.power_loss(node)
+            self._cluster.start(node)
+
+    def _arm(self) -> None:
+        delay_us = int(self._random.expovariate(1) * self._options.fault_every_ms * 1000)
+        self._loop.after(1 + delay_us, None, b"fault", self._strike)
+
+    def _strike(self) -> None:
+        if self._over:
+            return
+        kind = self._random.choice(self._options.faults)
+        node = self._random.choice(self._cluster.nodes)
+        if self._kinds[kind](node):
+            self.struck[kind] += 1
+            self._loop.note(kind.encode())
+        self._arm()
+
+    def _later(self, mend: Callable[[], None]) -> None:
+        """Mended after a while, or when all faults end."""
+        delay_us = 1 + self._random.randrange(self._options.fault_ms * 1000)
+        self._loop.after(delay_us, None, b"mend", lambda: None if self._over else mend())
+
+    def _kill(self, node: Node) -> bool:
+        if not node.up or node.suspect:
+            return False
+        self._cluster.kill(node)
+        self._later(lambda: self._cluster.start(node))
+        return True
+
+    def _power(self, node: Node) -> bool:
+        if not self._may_lose(node):
+            return False
+        self._cluster.power_loss(node)
+        self._later(lambda: self._cluster.start(node))
+        return True
+
+    def _torn(self, node: Node) -> bool:
+        """Power goes in the middle of one of the next operations of the disk."""
+        if not node.up or not self._may_lose(node):
+            return False
+        node.disk.power_loss_after(1 + self._random.randrange(_TORN_CHANGES))
+        self._later(lambda: self._restart_after_torn(node))
+        return True
+
+    def _restart_after_torn(self, node: Node) -> None:
+        if node.up:
+            self._cluster.power_loss(node)
+        self._cluster.start(node)
+
+    def _stop(self, node: Node) -> bool:
+        if not node.ready or node.suspect:
+            return False
+        self._cluster.stop(node)
+        self._later(lambda: self._cluster.start(node))
+        return True
+
+    def _pause(self, node: Node) -> bool:
+        if not node.up:
+            return False
+        self._cluster.pause(node)
+        self._later(lambda: self._cluster.resume(node))
+        return True
+
+    def _partition(self, node: Node) -> bool:
+        """Some hosts are cut from the others, both ways."""
+        hosts = [one.host for one in self._cluster.nodes] + self._client_hosts
+        side = [host for host in hosts if self._random.random() < 0.5]
+        for one in side:
+            for other in hosts:
+                if other not in side:
+                    self._network.cut(one, other)
+                    self._network.cut(other, one)
+        self._later(self._network.heal)
+        return True
+
+    def _one_way(self, node: Node) -> bool:
+        others = [one.host for one in self._cluster.nodes if one is not node] + self._client_hosts
+        other = self._random.choice(others)
+        one, two = (node.host, other) if self._random.random() < 0.5 else (other, node.host)
+        self._network.cut(one, two)
+        self._later(self._network.heal)
+        return True
+
+    def _reset(self, node: Node) -> bool:
+        return self._network.reset_one()
+
+    def _sync_error(self, node: Node) -> bool:
+        if not node.ready or not self._may_lose(node):
+            return False
+        node.disk.fail_next("sync", errno.EIO, path_contains=self._random.choice((".log", "-0/", "")))
+        return self._cycle_later(node)
+
+    def _write_error(self, node: Node) -> bool:
+        if not node.ready or not self._may_lose(node):
+            return False
+        if self._random.random() < 0.5:
+            node.disk.short_write_next(self._random.randrange(60))
+        else:
+            node.disk.fail_next("write", errno.EIO, path_contains=".log")
+        return self._cycle_later(node)
+
+    def _cycle_later(self, node: Node) -> bool:
+        """The disk is not to be trusted: the host is switched off and on again."""
+        node.suspect = True
+        self._later(lambda: self._cycle(node))
+        return True
+
+    def _cycle(self, node: Node) -> None:
+        self._cluster.power_loss(node)
+        self._later(lambda: self._cluster.start(node))
+
+    def _full_disk(self, node: Node) -> bool:
+        node.disk.capacity_bytes = node.disk.used_bytes() + self._random.randrange(_ROOM_BYTES)
+        self._later(lambda: self._roomy(node))
+        return True
+
+    def _roomy(self, node: Node) -> None:
+        node.disk.unlimited()
+
+    def _slow_disk(self, node: Node) -> bool:
+        self._cluster.slow(node, _SLOW_JOB_US)
+        self._later(lambda: self._cluster.slow(node, self._options.job_us))
+        return True
+
+    def _clock(self, node: Node) -> bool:
+        node.clock.skew_ms += self._random.randrange(-_CLOCK_JUMP_MS, _CLOCK_JUMP_MS)
+        return True
+
+    def _client(self, node: Node) -> bool:
+        self._crash_client()
+        return True
+
+    def _may_lose(self, node: Node) -> bool:
+        """Whether what is in this host's page cache may go now."""
+        if self._options.flush:
+            return True
+        others = [one for one in self._cluster.nodes if one is not node]
+        return len(others) >= self._options.min_insync and self._cluster.in_sync_without(node)

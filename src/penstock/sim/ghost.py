@@ -1,0 +1,207 @@
+"""What is true of a run, whatever the brokers say: every batch that any log took, and every one that was committed.
+
+Kept by looking at the broker that an event touched, and there only at the partitions that moved. What it finds wrong
+are violations, each with the invariant's number:
+
+R1   leader epochs along a log never go back          R4   no two logs differ below their watermarks
+R6   a leader's watermark never goes back             R11  an ack means that it is committed
+R14  offsets are dense, a log grows at its end        P1   a producer's batches are there once and in order
+R16  the epochs that a log knows are those of its batches
+S4   what was written is read back as it was           S5   nothing that was durable is damaged
+S1   a log that comes back has what was durable, and nothing that was not written
+S3   with flush.messages=1 nothing counts that is not synced
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from penstock.base.errors import KafkaError
+from penstock.core.log.log import Log
+from penstock.records.batch import SEQUENCE_MAX, iterate
+from penstock.sim.cluster import Node
+from penstock.sim.probes import PartitionProbe, partitions_of
+
+_READ_BYTES = 1 << 20
+
+
+class Violation(NamedTuple):
+    invariant: str
+    text: str
+    time_us: int = 0
+    event: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.invariant} at {self.time_us / 1e6:.6f} s, event {self.event}: {self.text}"
+
+
+class Batch(NamedTuple):
+    base: int
+    next: int
+    epoch: int
+    crc: int
+    producer: tuple[int, int]
+    sequence: int
+
+
+class Copy:
+    """One replica's log as it was last seen."""
+
+    __slots__ = ("batches", "durable", "end", "epoch", "high_watermark", "newest", "synced")
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.newest: dict[int, Batch] = {}
+        """producer id -> its last batch"""
+        self.end = 0
+        self.high_watermark = 0
+        self.synced = 0
+        self.epoch = -1
+        self.durable = 0
+        """what was synced, or is in a page cache that still stands"""
+
+    def set(self, batches: list[Batch]) -> None:
+        self.batches = batches
+        self.newest = {batch.producer[0]: batch for batch in batches if batch.producer[0] >= 0}
+
+
+class Ghost:
+    def __init__(self, flush: bool, told: Callable[[str, str], None]) -> None:
+        self.committed: dict[str, dict[int, Batch]] = {}
+        """partition -> base offset -> batch, for all that any leader's watermark has passed"""
+        self.high_watermark: dict[str, int] = {}
+        """partition -> the furthest that any leader's watermark came"""
+        self.copies: dict[tuple[int, str], Copy] = {}
+        self._flush = flush
+        self._tell = told
+
+    def touched(self, node: Node) -> None:
+        """An event has happened in this broker."""
+        for probe in partitions_of(node):
+            copy = self.copies.get((node.id, probe.name))
+            if copy is None:
+                copy = self.copies[node.id, probe.name] = Copy()
+            if probe.end != copy.end or probe.high_watermark != copy.high_watermark or probe.synced != copy.synced:
+                self._moved(node, copy, probe)
+
+    def gone(self, node: Node, *, lost_power: bool) -> None:
+        """The process is about to go; what is durable of its logs must come back."""
+        self.touched(node)
+        for (node_id, _), copy in self.copies.items():
+            if node_id == node.id:
+                if node.ready:
+                    copy.durable = copy.end
+                if lost_power:
+                    copy.durable = min(copy.durable, copy.synced)
+
+    def opened(self, node: Node) -> None:
+        """The broker has read its disk: every log is a whole-batch prefix of what it was, with all that was durable."""
+        for probe in partitions_of(node):
+            copy = self.copies.setdefault((node.id, probe.name), Copy())
+            where = f"{node.host} {probe.name}"
+            try:
+                found = list(_batches(probe.log, probe.start, probe.end))
+            except KafkaError as fault:
+                self._tell("S5", f"{where} cannot be read: {fault}")
+                continue
+            if probe.failure is None and probe.end < min(copy.durable, copy.end):
+                self._tell("S1", f"{where} ends at {probe.end}, {copy.durable} was durable")
+            known = {batch.base: batch for batch in copy.batches}
+            strange = next((batch for batch in found if known.get(batch.base) != batch), None)
+            if strange is not None and copy.end:
+                self._tell("S1", f"{where} has {strange} that it did not have before")
+            copy.set(found)
+            copy.epoch = probe.epoch
+            copy.end, copy.synced, copy.high_watermark = probe.end, probe.synced, probe.high_watermark
+            wrong = next((batch for batch in found if probe.log.epochs.at(batch.base) != batch.epoch), None)
+            if wrong is not None:
+                epoch = probe.log.epochs.at(wrong.base)
+                self._tell("R16", f"{where} holds {wrong}, and takes it for one of epoch {epoch}")
+            if probe.leads:
+                self._leader_moved(where, copy, probe)
+
+    def acked(self, partition: str, offset: int) -> None:
+        if self.high_watermark.get(partition, 0) <= offset:
+            self._tell("R11", f"{partition} offset {offset} was acked, and no watermark has passed it")
+
+    def _moved(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
+        where = f"{node.host} {probe.name}"
+        if probe.end > copy.end:
+            try:
+                self._grown(where, copy, probe)
+            except KafkaError as fault:
+                self._tell("S4", f"{where}: what was written cannot be read: {fault}")
+        elif probe.end < copy.end:
+            if probe.leads:
+                self._tell("R14", f"{where} is a leader's log and went back from {copy.end} to {probe.end}")
+            copy.set([batch for batch in copy.batches if batch.next <= probe.end])
+        if not probe.start <= probe.high_watermark <= probe.end:
+            self._tell("R6", f"{where}: the watermark {probe.high_watermark} is not in {probe.start} to {probe.end}")
+        if probe.leads:
+            self._leader_moved(where, copy, probe)
+        copy.end, copy.synced, copy.high_watermark = probe.end, probe.synced, probe.high_watermark
+        copy.epoch = probe.epoch
+
+    def _leader_moved(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
+        if probe.high_watermark < copy.high_watermark and probe.epoch == copy.epoch:
+            self._tell("R6", f"{where}: the watermark went back from {copy.high_watermark} to {probe.high_watermark}")
+        if self._flush and probe.flushes and probe.high_watermark > probe.synced:
+            self._tell("S3", f"{where}: the watermark is {probe.high_watermark}, only {probe.synced} is synced")
+        if probe.high_watermark > self.high_watermark.get(probe.name, 0):
+            self._commit(where, copy, probe)
+
+    def _commit(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
+        known = self.committed.setdefault(probe.name, {})
+        before = self.high_watermark.get(probe.name, 0)
+        for batch in reversed(copy.batches):
+            if batch.next <= before:
+                break
+            if batch.next <= probe.high_watermark:
+                other = known.setdefault(batch.base, batch)
+                if other != batch:
+                    self._tell("R4", f"{where} commits {batch}, {other} was committed there")
+        self.high_watermark[probe.name] = probe.high_watermark
+
+    def _grown(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
+        for batch in _batches(probe.log, copy.end, probe.end):
+            last = copy.batches[-1] if copy.batches else None
+            if batch.base != copy.end and last is not None:
+                self._tell("R14", f"{where}: a batch at {batch.base} follows the end {copy.end}")
+            if last is not None and batch.epoch < last.epoch:
+                self._tell("R1", f"{where}: epoch {batch.epoch} at {batch.base} follows {last.epoch}")
+            if batch.producer[0] >= 0:
+                self._check_sequence(where, copy.newest.get(batch.producer[0]), batch)
+                copy.newest[batch.producer[0]] = batch
+            copy.batches.append(batch)
+            copy.end = batch.next
+
+    def _check_sequence(self, where: str, before: Batch | None, batch: Batch) -> None:
+        """Against the newest batch of the same producer; a broker forgets none within a run."""
+        if before is None:
+            return
+        follows = (before.sequence + before.next - before.base) & SEQUENCE_MAX
+        same_epoch = before.producer[1] == batch.producer[1]
+        if (same_epoch and batch.sequence != follows) or before.producer[1] > batch.producer[1]:
+            self._tell("P1", f"{where}: {batch} follows {before}")
+
+
+def _batches(log: Log, start: int, end: int) -> Iterator[Batch]:
+    """As they lie in the log; one that begins before `start` is left out."""
+    at = start
+    while at < end:
+        before = at
+        for piece in log.read(at, _READ_BYTES, limit_offset=end):
+            for _, header in iterate(memoryview(piece.read())):
+                if header.base_offset >= at:
+                    yield Batch(
+                        header.base_offset,
+                        header.next_offset,
+                        header.leader_epoch,
+                        header.crc,
+                        (header.producer_id, header.producer_epoch),
+                        header.base_sequence,
+                    )
+                at = max(at, header.next_offset)
+        if at == before:
+            return

@@ -1,0 +1,91 @@
+"""What one run is like, drawn from its seed: every run leaves most dangers out and has a few at full strength."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from penstock.sim.network import Weather
+
+FAULTS = (
+    "kill",
+    "power",
+    "torn",
+    "stop",
+    "pause",
+    "partition",
+    "one-way",
+    "reset",
+    "sync-error",
+    "write-error",
+    "full-disk",
+    "slow-disk",
+    "clock",
+    "client",
+)
+"""see `faults.Nemesis` for what each is"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    seed: int
+    nodes: int
+    events: int
+    partitions: int
+    flush: bool
+    """flush.messages=1 on the topic: an ack waits for the disk"""
+    segment_bytes: int
+    weather: Weather
+    producers: int
+    readers: int
+    """consumers by assign"""
+    members: int
+    """consumers of one group"""
+    batch: int
+    """records that a producer sends at once, at most"""
+    value_bytes: int
+    think_ms: int
+    """what a client waits between two operations, at most"""
+    job_us: int
+    """what a job takes, at most"""
+    faults: tuple[str, ...]
+    fault_every_ms: int
+    fault_ms: int
+    """how long one lasts, at most"""
+
+    @property
+    def copies(self) -> int:
+        return min(3, self.nodes)
+
+    @property
+    def min_insync(self) -> int:
+        return 2 if self.copies == 3 else 1
+
+
+def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
+    random = Random(f"options {seed}")
+    flush = nodes == 1 or random.random() < 0.5
+    return Options(
+        seed=seed,
+        nodes=nodes,
+        events=events,
+        partitions=random.choice((1, 1, 2, 3)),
+        flush=flush,
+        segment_bytes=random.choice((1_000, 4_000, 50_000, 1_048_576)),
+        weather=Weather(
+            latency_us=random.choice((50, 200, 1_000, 5_000)),
+            jitter_us=random.choice((20, 300, 3_000)),
+            loss=random.choice((0.0, 0.0, 0.002, 0.02)),
+            split=random.choice((0.0, 0.0, 0.1)),
+        ),
+        producers=random.choice((1, 2, 3)),
+        readers=random.choice((0, 1, 1)),
+        members=random.choice((0, 1, 2)),
+        batch=random.choice((1, 3, 10)),
+        value_bytes=random.choice((10, 100, 400)),
+        think_ms=random.choice((2, 10, 40)),
+        job_us=random.choice((500, 3_000, 20_000)),
+        faults=tuple(kind for kind in FAULTS if random.random() < 0.45),
+        fault_every_ms=random.choice((300, 1_000, 3_000)),
+        fault_ms=random.choice((200, 1_000, 4_000)),
+    )

@@ -1,0 +1,211 @@
+"""One run by its seed: brokers and clients under faults, then a healed cluster that must converge, then the verdict.
+
+1. Set-up: the brokers start and the topic is made, undisturbed.
+2. Safety: clients work while faults strike, for most of the events.
+3. Liveness: every fault is mended; producers finish, readers read to the end (L1-L6).
+4. The verdict: what the invariants found on the way, exceptions that nobody expected, and the clients' history.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.sim.check.checker import check
+from penstock.sim.cluster import Node, SimCluster
+from penstock.sim.disk import PowerLoss
+from penstock.sim.faults import Nemesis
+from penstock.sim.ghost import Ghost, Violation
+from penstock.sim.loop import new_sim_loop
+from penstock.sim.network import Network
+from penstock.sim.options import Options, draw
+from penstock.sim.process import Process
+from penstock.sim.workload import TOPIC, Workload
+
+_SETUP_US = 60_000_000
+_SAFETY_US = 3_600_000_000
+_LIVENESS_US = 120_000_000
+"""virtual time within which a healed cluster converges"""
+
+CONFIGS = {
+    "offsets.topic.num.partitions": "2",
+    "group.initial.rebalance.delay.ms": "100",
+    "log.flush.offset.checkpoint.interval.ms": "700",
+    "log.segment.delete.delay.ms": "500",
+    "auto.create.topics.enable": "false",
+}
+
+
+@dataclass(slots=True)
+class Report:
+    options: Options
+    violations: list[Violation] = field(default_factory=list)
+    injected: dict[str, int] = field(default_factory=dict)
+    events: int = 0
+    virtual_s: float = 0.0
+    digest: str = ""
+    acked: int = 0
+    read: int = 0
+    shape: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return not self.violations
+
+
+class Run:
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.loop = new_sim_loop()
+        self.network = Network(self.loop, Random(f"network {options.seed}"))
+        self.network.weather = options.weather
+        copies = str(options.copies)
+        configs = CONFIGS | {"offsets.topic.replication.factor": copies, "default.replication.factor": copies}
+        self.cluster = SimCluster(self.loop, self.network, options.seed, options.nodes, configs, options.job_us)
+        self.workload = Workload(self.cluster, options)
+        self.nemesis = Nemesis(self.cluster, options, self.workload.crash_one, self.workload.hosts)
+        self.violations: list[Violation] = []
+        self._shape: dict[str, int] = {}
+        self._read = 0
+        self.ghost = Ghost(options.flush, self._violated)
+        self._nodes = {node.host: node for node in self.cluster.nodes}
+        self.loop.observer = self._observe
+        self.cluster.opened = self.ghost.opened
+        self.cluster.losing = self._losing
+        self.workload.on_ack = self._acked
+
+    def go(self) -> Report:
+        with _quiet_garbage(), _journal(self), contextlib.closing(self.loop):
+            for node in self.cluster.nodes:
+                self.cluster.start(node)
+            self.workload.setup()
+            self._until(lambda: self.workload.ready and self.cluster.all_ready, _SETUP_US, "L1", "the cluster is ready")
+            if not self.violations:
+                self._safety()
+                self._liveness()
+            self._judge()
+            return self._report()
+
+    def _safety(self) -> None:
+        self.workload.begin()
+        self.nemesis.begin()
+        until_us = self.loop.now_us + _SAFETY_US
+        enough = self.options.events * 9 // 10
+        self.loop.run_while(lambda: self.loop.events < enough and self.loop.now_us < until_us and not self.violations)
+
+    def _liveness(self) -> None:
+        if self.violations:
+            return
+        self.nemesis.stop()
+        self.workload.finish()
+        self._until(lambda: self.cluster.all_ready, _LIVENESS_US, "L1", "every broker is back")
+        self._until(lambda: self.workload.done, _LIVENESS_US, "L2", "every client has finished, having read to the end")
+        if not self.workload.done and self.violations:
+            self._violated("L2", f"unfinished: {self.workload.unfinished}")
+
+    def _until(self, done: Callable[[], bool], within_us: int, invariant: str, what: str) -> None:
+        if self.violations:
+            return
+        until_us = self.loop.now_us + within_us
+        self.loop.run_while(lambda: not done() and self.loop.now_us < until_us and not self.violations)
+        if not done() and not self.violations:
+            self._violated(invariant, f"not so within {within_us // 1_000_000} s: {what}")
+
+    def _judge(self) -> None:
+        for fault in self.loop.faults:
+            self._violated("bug", f"an exception that nobody took: {fault}")
+        for node_id, error in self.cluster.ended:
+            if not _is_of_the_disk(error):
+                self._violated("bug", f"broker {node_id} ended: {error!r}")
+        history = self.workload.history
+        history.abandon(self.loop.now_us * 1000)
+        verdict = check(history, read_to_end=not self.violations)
+        for anomaly in verdict.anomalies:
+            self._violated("history", str(anomaly))
+        self._shape = verdict.shape
+        self._read = verdict.records_read
+
+    def _report(self) -> Report:
+        injected = dict(sorted(self.nemesis.struck.items()))
+        return Report(
+            self.options,
+            self.violations,
+            injected,
+            self.loop.events,
+            self.loop.time(),
+            self.loop.digest,
+            len(self.workload.acked),
+            self._read,
+            self._shape,
+        )
+
+    def _observe(self, process: Process | None) -> None:
+        if process is not None:
+            node = self._nodes.get(process.host)
+            if node is not None and node.process is process:
+                self.ghost.touched(node)
+
+    def _losing(self, node: Node, lost_power: bool) -> None:
+        self.ghost.gone(node, lost_power=lost_power)
+
+    def _acked(self, partition: int, offset: int, value: int) -> None:
+        self.ghost.acked(f"{TOPIC}-{partition}", offset)
+
+    def _violated(self, invariant: str, text: str) -> None:
+        self.violations.append(Violation(invariant, text, self.loop.now_us, self.loop.events))
+
+    def failed_request(self, text: str) -> None:
+        self._violated("bug", text)
+
+
+def simulate_seed(seed: int, nodes: int = 3, events: int = 10_000) -> Report:
+    return Run(draw(seed, nodes, events)).go()
+
+
+@contextlib.contextmanager
+def _quiet_garbage() -> Iterator[None]:
+    """Cycles are collected between runs, not in the middle of one, where a finalizer could take part in it."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _is_of_the_disk(fault: BaseException) -> bool:
+    """What a broker may say, or end with, when its disk fails."""
+    if isinstance(fault, KafkaError):
+        return fault.code == ErrorCode.KAFKA_STORAGE_ERROR
+    return isinstance(fault, OSError | PowerLoss)
+
+
+class _Ear(logging.Handler):
+    """Hears of requests that failed by a bug: the broker answers them, so nobody else would."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(logging.ERROR)
+        self._run = run
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fault = record.exc_info[1] if record.exc_info else None
+        if fault is not None and not _is_of_the_disk(fault):
+            self._run.failed_request(f"{record.getMessage()}: {fault!r}")
+
+
+@contextlib.contextmanager
+def _journal(run: Run) -> Iterator[None]:
+    logger = logging.getLogger("penstock")
+    before = (logger.handlers[:], logger.propagate, logger.level)
+    logger.handlers, logger.propagate = [_Ear(run)], False
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.handlers, logger.propagate = before[0], before[1]
+        logger.setLevel(before[2])

@@ -1,0 +1,305 @@
+"""The clients of a run: what they do, recorded as a history for the checker.
+
+Producers send numbers that are unique in their partition, idempotently, with acks=all; readers read every partition
+from its beginning by assign; members read as one group and commit. Each is a process of its own that may crash; then
+another takes its place, under a new name. An operation whose outcome nobody knows is `info`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from random import Random
+from typing import Any
+
+from penstock.base.errors import KafkaError
+from penstock.base.ids import TopicPartition
+from penstock.sim.check.history import History, Poll, Send
+from penstock.sim.cluster import SimCluster, hash_seed
+from penstock.sim.options import Options
+from penstock.sim.process import Process
+from penstock.sim.world import SimClock
+from penstock.wire import admin, aio, fetch, group
+from penstock.wire.fetch import Reset
+from penstock.wire.offsets import EARLIEST
+from penstock.wire.positions import Fetched
+from penstock.wire.produce import Settings
+from penstock.wire.sessions import FetchLimits
+
+TOPIC = "numbers"
+GROUP = "readers"
+_REQUEST_MS = 2_000
+_DELIVERY_MS = 8_000
+_POLL_MS = 500
+
+
+class Client:
+    """One client's place: the process in it may crash and is followed by another."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name = name
+        self.kind = kind
+        self.lives = 0
+        self.process: Process | None = None
+        self.done = False
+        self.open = ""
+        """the name under which an operation is open"""
+
+
+class Workload:
+    def __init__(self, cluster: SimCluster, options: Options) -> None:
+        self.history = History()
+        self.acked: dict[tuple[int, int], int] = {}
+        """(partition, offset) -> value, for every send that was acked"""
+        self.on_ack: Any = None
+        """called with (partition, offset, value) as a client learns of it"""
+        self.finishing = False
+        """producers stop; readers and members read to the end, and stop"""
+        self.ready = False
+        """the topic is there"""
+        self._cluster = cluster
+        self._loop = cluster.loop
+        self._options = options
+        self._clock = SimClock(cluster.loop)
+        self._random = Random(f"clients {options.seed}")
+        self._next_value = 0
+        self._last_acked: dict[int, int] = {}
+        kinds = ["producer"] * options.producers + ["reader"] * options.readers + ["member"] * options.members
+        self.clients = [Client(f"client-{number}", kind) for number, kind in enumerate(kinds, 1)]
+
+    @property
+    def hosts(self) -> list[str]:
+        return [client.name for client in self.clients]
+
+    @property
+    def done(self) -> bool:
+        return all(client.done for client in self.clients)
+
+    @property
+    def unfinished(self) -> str:
+        return ", ".join(f"{client.name} ({client.kind})" for client in self.clients if not client.done)
+
+    def setup(self) -> None:
+        """Make the topic, then begin."""
+        process = Process("admin", "admin", hash_seed(self._options.seed, 0))
+        self._loop.spawn(process, self._create(process))
+
+    def begin(self) -> None:
+        for client in self.clients:
+            self._start(client)
+
+    def finish(self) -> None:
+        """The liveness phase: one more reader must see it all."""
+        self.finishing = True
+        last = Client("client-last", "reader")
+        self.clients.append(last)
+        self._start(last)
+
+    def crash_one(self) -> None:
+        """A client's process dies, and another takes its place."""
+        client = self._random.choice(self.clients)
+        if client.process is None or client.done:
+            return
+        self._cluster.network.kill(client.process)
+        client.process.die()
+        self._retire(client)
+        self._start(client)
+
+    def _start(self, client: Client) -> None:
+        client.lives += 1
+        seed = hash_seed(self._options.seed, self.clients.index(client) + 100, client.lives)
+        client.process = Process(client.name, client.name, seed)
+        work = {"producer": self._produce, "reader": self._read, "member": self._take_part}[client.kind]
+        self._loop.spawn(client.process, self._live(client, client.process, work(client, client.process)))
+
+    async def _live(self, client: Client, process: Process, work: Coroutine[Any, Any, None]) -> None:
+        await work
+        client.done = True
+
+    def _client(self, process: Process) -> aio.Client:
+        return aio.Client(
+            self._cluster.bootstrap,
+            client_id=process.name,
+            chance=process.random.randrange,
+            wall_ms=self._clock.wall_ms,
+        )
+
+    async def _create(self, process: Process) -> None:
+        options = self._options
+        configs = {
+            "internal.segment.bytes": str(options.segment_bytes),
+            "min.insync.replicas": str(options.min_insync),
+            "retention.ms": "-1",
+            "file.delete.delay.ms": "100",
+        }
+        if options.flush:
+            configs["flush.messages"] = "1"
+        topic = admin.NewTopic(TOPIC, options.partitions, options.copies, configs)
+        while not self.ready:
+            try:
+                async with self._client(process) as client:
+                    await client.run(admin.create_topics(client.cluster, [topic], timeout_ms=5_000))
+                    self.ready = True
+            except KafkaError as error:
+                if error.code.name == "TOPIC_ALREADY_EXISTS":
+                    self.ready = True
+                else:
+                    await asyncio.sleep(0.1)
+
+    async def _produce(self, client: Client, process: Process) -> None:
+        settings = Settings(
+            linger_ms=process.random.choice((0, 2)),
+            request_timeout_ms=_REQUEST_MS,
+            delivery_timeout_ms=_DELIVERY_MS,
+        )
+        while not self.finishing:
+            async with self._client(process) as connection:
+                producer = aio.Producer(connection, settings)
+                await producer.__aenter__()
+                try:
+                    while not self.finishing and await self._send(client, process, producer):
+                        await self._think(process)
+                finally:
+                    await producer._stop()
+            await self._think(process)
+
+    async def _send(self, client: Client, process: Process, producer: aio.Producer) -> bool:
+        """One operation. False where its outcome is unknown, and this producer is of no more use."""
+        random = process.random
+        partition = random.randrange(self._options.partitions)
+        values = [self._value() for _ in range(1 + random.randrange(self._options.batch))]
+        name = self._invoke(client, "send", [Send(partition, value) for value in values])
+        padding = b"." * self._options.value_bytes
+        sent: list[Send] = []
+        try:
+            tickets = [await producer.send(TOPIC, b"%d%b" % (value, padding), partition=partition) for value in values]
+            for value, ticket in zip(values, tickets, strict=True):
+                offset = await producer.delivered(ticket)
+                sent.append(Send(partition, value, offset))
+                self._ack(partition, offset, value)
+        except KafkaError:
+            sent += [Send(partition, value) for value in values[len(sent) :]]
+            self._complete(client, name, "info", sent)
+            return False
+        self._complete(client, name, "ok", sent)
+        return True
+
+    async def _read(self, client: Client, process: Process) -> None:
+        """Everything from the beginning; once finishing, to the end."""
+        settings = fetch.Settings(
+            limits=FetchLimits(max_wait_ms=_POLL_MS), partition_bytes_max=4_096, reset=Reset.EARLIEST
+        )
+        places = [TopicPartition(TOPIC, number) for number in range(self._options.partitions)]
+        async with self._client(process) as connection:
+            fetcher = aio.Fetcher(connection, settings)
+            self._invoke(client, "assign", keys=range(self._options.partitions))
+            fetcher.assign(dict.fromkeys(places, EARLIEST))
+            self._complete(client, self._name(client), "ok")
+            while not await self._at_end(fetcher):
+                await self._poll(client, fetcher)
+                await self._think(process)
+
+    async def _at_end(self, fetcher: aio.Fetcher) -> bool:
+        if not self.finishing or not self._producers_done():
+            return False
+        for place, position in fetcher.core.positions.items():
+            if (
+                position.offset <= self._last_acked.get(place.partition, -1)
+                or position.high_watermark != position.offset
+            ):
+                return False
+        return True
+
+    async def _take_part(self, client: Client, process: Process) -> None:
+        """As a member of the group; leaves and comes back now and then."""
+        while not self.finishing:
+            async with self._client(process) as connection:
+                rebalanced: dict[int, None] = {}
+                consumer = aio.GroupConsumer(
+                    connection,
+                    group.Settings(
+                        GROUP, (TOPIC,), session_timeout_ms=6_000, rebalance_timeout_ms=3_000, heartbeat_interval_ms=500
+                    ),
+                    fetch.Settings(
+                        limits=FetchLimits(max_wait_ms=_POLL_MS), partition_bytes_max=4_096, reset=Reset.EARLIEST
+                    ),
+                    partial(_note_moves, rebalanced),
+                )
+                self._invoke(client, "subscribe", keys=range(self._options.partitions))
+                self._complete(client, self._name(client), "ok")
+                stays = True
+                while stays and not self.finishing:
+                    stays = await self._poll(client, consumer, rebalanced) and process.random.random() < 0.98
+                    await self._think(process)
+                try:
+                    await consumer.close()
+                except KafkaError:
+                    await self._think(process)
+
+    async def _poll(
+        self, client: Client, consumer: aio.Fetcher | aio.GroupConsumer, rebalanced: dict[int, None] | None = None
+    ) -> bool:
+        name = self._invoke(client, "poll", [Poll()])
+        try:
+            fetched = await consumer.poll(_POLL_MS)
+            if isinstance(consumer, aio.GroupConsumer) and fetched:
+                await consumer.commit()
+        except KafkaError:
+            self._complete(client, name, "info")
+            return False
+        moved = list(rebalanced or ())
+        if rebalanced:
+            rebalanced.clear()
+        self._complete(client, name, "ok", [Poll(_records(fetched))], moved)
+        return True
+
+    async def _think(self, process: Process) -> None:
+        await asyncio.sleep(process.random.random() * self._options.think_ms / 1000)
+
+    def _producers_done(self) -> bool:
+        return all(client.done for client in self.clients if client.kind == "producer")
+
+    def _value(self) -> int:
+        self._next_value += 1
+        return self._next_value
+
+    def _ack(self, partition: int, offset: int, value: int) -> None:
+        self.acked[partition, offset] = value
+        self._last_acked[partition] = max(offset, self._last_acked.get(partition, -1))
+        if self.on_ack is not None:
+            self.on_ack(partition, offset, value)
+
+    def _name(self, client: Client) -> str:
+        return f"{client.name}.{client.lives}"
+
+    def _invoke(self, client: Client, function: Any, micros: Any = (), keys: Any = ()) -> str:
+        name = self._name(client)
+        self.history.invoke(name, function, self._loop.now_us * 1000, micros, keys)
+        client.open = name
+        return name
+
+    def _complete(self, client: Client, name: str, type: Any, micros: Any = None, moved: Any = ()) -> None:
+        self.history.complete(name, type, self._loop.now_us * 1000, micros, moved)
+        client.open = ""
+        if type == "info":
+            client.lives += 1
+
+    def _retire(self, client: Client) -> None:
+        """What a crashed client was doing, nobody knows."""
+        if client.open:
+            self.history.complete(client.open, "info", self._loop.now_us * 1000)
+            client.open = ""
+
+
+def _note_moves(rebalanced: dict[int, None], event: group.Assigned | group.Revoked | group.Lost) -> None:
+    rebalanced.update({one.partition: None for one in event.partitions})
+
+
+def _records(fetched: list[Fetched]) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    for one in fetched:
+        records = [(record.offset, int(bytes(record.value or b"").rstrip(b"."))) for record in one.records()]
+        if records:
+            found.setdefault(one.partition.partition, []).extend(records)
+    return found
