@@ -19,6 +19,8 @@ PARTS = [
     "conformance",
     "crash",
     "power_loss",
+    "cluster_chaos",
+    "cluster_cuts",
     "adoption",
     "exactly_once_sink",
     "table_lookups",

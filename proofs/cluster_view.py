@@ -1,0 +1,77 @@
+"""What a cluster says of itself: who leads, who controls, who is in sync."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from penstock.base.errors import KafkaError
+from penstock.base.ids import METADATA_TOPIC
+from penstock.protocol.generated.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
+from penstock.wire.blocking import Client
+
+QUIET = {"log_level": 2}
+
+
+class View:
+    """Asks any node that answers."""
+
+    def __init__(self, bootstrap: str, controllers: list[str]) -> None:
+        """`controllers`: where their own listeners are."""
+        self._controllers = controllers
+        self.admin = AdminClient({"bootstrap.servers": bootstrap, "socket.timeout.ms": 2000, **QUIET})
+
+    def leaders(self, topic: str) -> dict[int, int]:
+        """Partition: its leader, -1 where there is none."""
+        partitions = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        return {number: one.leader for number, one in partitions.items()}
+
+    def in_sync(self, topic: str, nodes: Iterable[int]) -> bool:
+        """Whether all of the nodes are in sync for every partition."""
+        partitions = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
+        return all(set(nodes) <= set(one.isrs) and one.leader >= 0 for one in partitions.values())
+
+    def controller(self) -> int:
+        """The active controller, as one that answers for the quorum tells."""
+        found: list[int] = []
+
+        def ask() -> bool:
+            found[:] = [leader for leader in map(_leader, self._controllers) if leader >= 0]
+            return bool(found)
+
+        wait_until(ask, "no controller is active", 30)
+        return found[0]
+
+    def wait_in_sync(self, topic: str, nodes: Iterable[int], timeout_s: float = 60) -> None:
+        nodes = list(nodes)
+        wait_until(lambda: self.in_sync(topic, nodes), f"nodes {nodes} are not all in sync", timeout_s)
+
+
+def _leader(address: str) -> int:
+    """Who leads the quorum, asked of one controller; -1 where it does not answer for the quorum."""
+    request = DescribeQuorumRequest(
+        topics=[TopicData(topic_name=METADATA_TOPIC, partitions=[PartitionData(partition_index=0)])]
+    )
+    try:
+        with Client(address) as client:
+            (partition,) = client.request(None, request, timeout_ms=1000).topics[0].partitions
+    except (KafkaError, OSError):
+        return -1
+    return int(partition.leader_id) if partition.error_code == 0 else -1
+
+
+def wait_until(condition: Callable[[], bool], otherwise: str, timeout_s: float) -> float:
+    """The seconds it took. What cannot be asked at the moment is not so yet."""
+    began = time.monotonic()
+    while True:
+        try:
+            if condition():
+                return time.monotonic() - began
+        except (KafkaException, KafkaError, OSError):
+            pass
+        if time.monotonic() - began > timeout_s:
+            raise AssertionError(f"{otherwise} after {timeout_s:g} s")
+        time.sleep(0.01)

@@ -1,0 +1,28 @@
+"""A cluster of three real processes, broken under load: the same code that `make prove` runs for an hour."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from proofs import cluster_chaos, cluster_cuts, network_spaces
+
+
+@pytest.mark.timeout(240)
+def test_killed_paused_and_restarted_brokers_lose_nothing_and_clients_go_on():
+    """The limits on how long clients wait are those of the proof: 3 s, 5 s, and the session's 9 s and 2 s more."""
+    figures = cluster_chaos.run(breaks=4, kinds=["leader", "controller", "pause", "rolling"])
+    assert figures["anomalies"] == {}
+    assert figures["failed_delivery_reports"] == figures["faults_from_poll"] == 0
+    assert figures["records_read"] > 1000
+
+
+@pytest.mark.timeout(240)
+def test_a_broker_that_the_network_loses_is_replaced_and_comes_back():
+    if not network_spaces.available():
+        text = "network namespaces are missing: run as root, with iproute2 installed"
+        pytest.fail(text) if os.environ.get("PENSTOCK_REQUIRE_ALL") == "1" else pytest.skip(text)
+    figures = cluster_cuts.run(cuts=2)
+    assert figures["anomalies"] == {}
+    assert figures["failed_delivery_reports"] == 0
