@@ -265,7 +265,9 @@ class Broker:
 
     def _follow(self, delta: Delta, image: Image) -> None:
         """The metadata log moved on: partitions first, then who coordinates on them."""
-        self._fetchers.follow(self.services.partitions.apply(delta, image), image)
+        changes = self.services.partitions.apply(delta, image)
+        self._fetchers.follow(changes, image)
+        self._isr.ask(changes.joining)
         self._lead_offsets(image)
         deleted = [(topic.name, topic.id) for topic in delta.deleted_topics.values()]
         if deleted:

@@ -6,7 +6,7 @@ Whatever comes up while a request is with the controller goes with the next one,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from penstock.base.errors import ErrorCode, KafkaError
@@ -56,6 +56,10 @@ class Isr:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def ask(self, changes: Iterable[tuple[Partition, IsrChange]]) -> None:
+        for partition, change in changes:
+            self.change(partition, change)
+
     def change(self, partition: Partition, change: IsrChange) -> None:
         self._wanted[partition] = change
         self._wake.set()
@@ -70,6 +74,8 @@ class Isr:
                 change = partition.laggards()
                 if change is not None:
                     log.info("copies have fallen behind", partition=str(partition.name), in_sync=str(change.members))
+                change = change or partition.joiner()
+                if change is not None:
                     self.change(partition, change)
                 if count % _AT_ONCE == 0:
                     await asyncio.sleep(0)
@@ -110,6 +116,10 @@ class Isr:
             self.shrinks += len(leading.isr) < len(before)
             self.expands += len(leading.isr) > len(before)
         self._partitions.advance(partition)
+        if again is None and answer.error is ErrorCode.NONE:
+            another = partition.joiner()
+            if another is not None:
+                self.change(partition, another)
         return again is not None
 
 

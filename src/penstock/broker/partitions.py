@@ -22,6 +22,7 @@ from penstock.core.log.verification import Guard
 from penstock.core.metadata.delta import Delta
 from penstock.core.metadata.image import EMPTY, Image, Topic
 from penstock.core.metadata.image import Partition as Described
+from penstock.core.replication.isr import IsrChange
 from penstock.core.replication.leading import Cluster
 from penstock.core.replication.partition import Partition
 from penstock.core.replication.traffic import Traffic
@@ -42,6 +43,8 @@ class Changes(NamedTuple):
     followed: list[Partition]
     """of a leader, or in an epoch, that they did not follow before"""
     removed: list[Partition]
+    joining: list[tuple[Partition, IsrChange]]
+    """followers that may join the ISR now: what is to be asked of the controller"""
 
 
 class Partitions:
@@ -112,7 +115,7 @@ class Partitions:
         me = image.brokers.get(self._node_id)
         topics = {topic.name: topic.id for topic in image.topics.values()}
         self.directory.begin(topics, None if me is None else me.incarnation_id)
-        changes = Changes([], [], [])
+        changes = Changes([], [], [], [])
         for topic in image.topics.values():
             self._place(image, topic, changes)
         return changes
@@ -120,14 +123,22 @@ class Partitions:
     def apply(self, delta: Delta, image: Image) -> Changes:
         """The image moved on: follow it."""
         self._know(image)
-        changes = Changes([], [], [])
+        changes = Changes([], [], [], [])
         for topic in delta.deleted_topics.values():
             self._remove(topic, changes)
         for topic_id in delta.changed_topics:
             self._place(image, image.topics_by_id[topic_id], changes)
         for kind, name in delta.changed_configs:
             self._reconfigure(image, kind, name)
+        if delta.changed_brokers:
+            for partition in self.all():
+                self._let_join(partition, changes)
         return changes
+
+    def _let_join(self, partition: Partition, changes: Changes) -> None:
+        change = partition.joiner()
+        if change is not None:
+            changes.joining.append((partition, change))
 
     def _know(self, image: Image) -> None:
         self._image = image
@@ -202,11 +213,13 @@ class Partitions:
         not take the cut for damage."""
         self.directory.lower(partition.name, partition.log.truncation_point(offset))
         partition.cut(offset)
+        self.waiters.cut(partition)
 
     def begin_at(self, partition: Partition, offset: int) -> None:
         """As a follower: drop everything and go on at `offset`."""
         self.directory.lower(partition.name, 0)
         partition.begin_at(offset)
+        self.waiters.cut(partition)
 
     def _sync_in_time(self, partition: Partition, now_ms: int) -> None:
         if partition.log.sync_due(now_ms):
@@ -269,6 +282,7 @@ class Partitions:
             if partition.flushes_before_ack and partition.log.synced_offset < partition.log.end_offset:
                 self.commit.want(partition)
         self.advance(partition)
+        self._let_join(partition, changes)
 
     def _follow(self, partition: Partition, described: Described, changes: Changes) -> None:
         led = partition.leading is not None

@@ -33,6 +33,11 @@ class Waiters:
         if partition in self._syncing:
             _release(self._syncing, partition, partition.log.synced_offset)
 
+    def cut(self, partition: Partition) -> None:
+        """The log was cut: what its end was to be synced for may never be there again. Who waits looks again."""
+        for _, then in self._syncing.pop(partition, []):
+            then()
+
     def grew(self, partition: Partition, size_bytes: int) -> None:
         """The log grew: followers that wait get it at once."""
         copiers, partition.copiers = partition.copiers, {}

@@ -258,6 +258,11 @@ class Partition:
         replica.fetched(wanted.fetch_offset, wanted.log_start_offset, broker_epoch, self.log.end_offset, now_ms)
         return None if replica.broker_id in leading.isr else leading.expansion(replica, self.high_watermark)
 
+    def joiner(self) -> IsrChange | None:
+        """What to ask of the controller where a follower that waits may join the ISR now."""
+        leading = self.leading
+        return None if leading is None else leading.next_expansion(self.high_watermark)
+
     def laggards(self) -> IsrChange | None:
         """What to ask of the controller where followers have fallen behind."""
         leading = self.leading
