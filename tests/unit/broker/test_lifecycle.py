@@ -1,0 +1,198 @@
+"""A broker's life: it registers until it is let in, is unfenced when it is ready, and leaves when it is let go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.broker.config import BrokerConfig, Listener
+from penstock.broker.controller_link import ControllerLink
+from penstock.broker.embedded import single_node
+from penstock.broker.lifecycle import Lifecycle, last_clean_epoch
+from penstock.broker.quorum import Quorum
+from penstock.broker.system import SystemClock
+from penstock.core.log.checkpoints import CLEAN_SHUTDOWN, encode_clean_shutdown
+from penstock.core.metadata.delta import Delta
+from penstock.core.metadata.image import Image
+from penstock.protocol.generated.broker_heartbeat_request import BrokerHeartbeatRequest
+from penstock.protocol.generated.broker_heartbeat_response import BrokerHeartbeatResponse
+from penstock.protocol.generated.broker_registration_request import BrokerRegistrationRequest
+from penstock.protocol.generated.broker_registration_response import BrokerRegistrationResponse
+from penstock.protocol.generated.controller_registration_response import ControllerRegistrationResponse
+from penstock.protocol.message import Message
+from penstock.sim.disk import SimDisk
+
+FENCED = BrokerHeartbeatResponse(is_fenced=True)
+UNFENCED = BrokerHeartbeatResponse(is_fenced=False)
+LET_GO = BrokerHeartbeatResponse(is_fenced=True, should_shut_down=True)
+
+
+class Scene:
+    """A controller that answers as a test wants, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.registrations: list[BrokerRegistrationRequest] = []
+        self.heartbeats: list[BrokerHeartbeatRequest] = []
+        self.registered: list[Message | KafkaError] = [BrokerRegistrationResponse(broker_epoch=40)]
+        self.beaten: list[Message | KafkaError] = [UNFENCED]
+        self.is_connected = True
+        self.quorum = SimpleNamespace(
+            image=Image(offset=40),
+            cluster_id="c",
+            identity=SimpleNamespace(directory_id=b"d" * 16),
+            controller_endpoints=(),
+            subscribe=self._subscribe,
+        )
+        self._follower: Callable[[Delta, Image], None]
+        self.life: Lifecycle
+
+    def _subscribe(self, follower: Callable[[Delta, Image], None]) -> None:
+        self._follower = follower
+
+    def reach(self, offset: int) -> None:
+        """The node's own image moves on."""
+        before = self.quorum.image
+        self.quorum.image = Image(offset=offset)
+        self._follower(Delta(before), self.quorum.image)
+
+    async def ask(self, message: Message, _timeout_ms: int, *, channel: str = "") -> Message:
+        await asyncio.sleep(0)
+        if isinstance(message, BrokerRegistrationRequest):
+            self.registrations.append(message)
+            return self._next(self.registered)
+        if isinstance(message, BrokerHeartbeatRequest):
+            assert channel, "heartbeats wait behind nothing else"
+            self.heartbeats.append(message)
+            return self._next(self.beaten)
+        return ControllerRegistrationResponse()
+
+    def is_open(self, _channel: str) -> bool:
+        return self.is_connected
+
+    @staticmethod
+    def _next(answers: list[Message | KafkaError]) -> Message:
+        """The last one is given again and again."""
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, KafkaError):
+            raise answer
+        return answer
+
+    async def join(self, previous_epoch: int = 7) -> None:
+        await self.life.join([Listener("PLAINTEXT", "h", 9092)], b"i" * 16, previous_epoch)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not condition():
+                await asyncio.sleep(0.001)
+
+
+def story(told: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        scene = Scene()
+        config = BrokerConfig(single_node("/nowhere"))
+        link, quorum = cast(ControllerLink, scene), cast(Quorum, scene.quorum)
+        scene.life = Lifecycle(config, quorum, link, SystemClock())
+        try:
+            await told(scene)
+        finally:
+            await scene.life.close()
+
+    asyncio.run(run())
+
+
+def test_a_broker_tells_with_which_epoch_it_stopped_and_learns_its_new_one():
+    async def told(scene: Scene) -> None:
+        await scene.join(previous_epoch=7)
+        (request,) = scene.registrations
+        assert (request.previous_broker_epoch, request.log_dirs) == (7, [b"d" * 16])
+        assert (scene.life.broker_epoch, scene.life.is_fenced) == (40, False)
+
+    story(told)
+
+
+def test_registration_is_tried_until_the_other_session_is_over():
+    async def told(scene: Scene) -> None:
+        duplicate = BrokerRegistrationResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+        scene.registered.insert(0, duplicate)
+        await scene.join()
+        assert len(scene.registrations) == 2
+
+    story(told)
+
+
+def test_a_broker_that_does_not_belong_does_not_start():
+    async def told(scene: Scene) -> None:
+        scene.registered = [BrokerRegistrationResponse(error_code=ErrorCode.INCONSISTENT_CLUSTER_ID)]
+        with pytest.raises(KafkaError, match="could not register itself"):
+            await scene.join()
+
+    story(told)
+
+
+def test_it_wants_to_be_fenced_until_its_image_has_its_registration():
+    async def told(scene: Scene) -> None:
+        scene.quorum.image = Image(offset=39)
+        scene.beaten = [FENCED, UNFENCED]
+        joining = asyncio.create_task(scene.join())
+        await scene.until(lambda: bool(scene.heartbeats))
+        assert (scene.heartbeats[0].want_fence, joining.done()) == (True, False)
+        scene.reach(40)
+        await joining
+        assert (scene.heartbeats[1].want_fence, scene.heartbeats[1].current_metadata_offset) == (False, 40)
+
+    story(told)
+
+
+def test_a_lost_connection_is_made_again_at_once():
+    async def told(scene: Scene) -> None:
+        await scene.join()
+        scene.is_connected = False
+        await scene.until(lambda: len(scene.heartbeats) > 1)
+
+    story(told)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED])
+def test_a_broker_that_the_controller_does_not_know_registers_again(code):
+    async def told(scene: Scene) -> None:
+        scene.beaten = [UNFENCED, BrokerHeartbeatResponse(error_code=code), UNFENCED]
+        scene.registered.append(BrokerRegistrationResponse(broker_epoch=50))
+        await scene.join()
+        scene.is_connected = False
+        await scene.until(lambda: scene.life.broker_epoch == 50)
+        assert scene.registrations[1].previous_broker_epoch == 40
+
+    story(told)
+
+
+def test_it_leaves_when_the_controller_lets_it_go():
+    async def told(scene: Scene) -> None:
+        await scene.join()
+        scene.beaten = [UNFENCED, UNFENCED, LET_GO]
+        asked = len(scene.heartbeats)
+        await scene.life.leave()
+        wants = [one.want_shut_down for one in scene.heartbeats[asked:]]
+        assert wants[:3] == [True, True, True]
+
+    story(told)
+
+
+def test_a_broker_that_never_joined_just_stops():
+    async def told(scene: Scene) -> None:
+        await scene.life.leave()
+        assert scene.heartbeats == []
+
+    story(told)
+
+
+def test_the_epoch_of_a_clean_stop_is_read_from_its_marker():
+    disk = SimDisk(Random(1))
+    assert last_clean_epoch(disk) == -1
+    disk.replace(CLEAN_SHUTDOWN, encode_clean_shutdown(17))
+    assert last_clean_epoch(disk) == 17
