@@ -13,10 +13,8 @@ from penstock.columnar.writing import TopicWriter
 from penstock.wire import admin, blocking
 from penstock.wire.offsets import LATEST, list_offsets
 
-NOT_YET = pytest.mark.xfail(strict=True, raises=KafkaError, reason="Penstock has no transaction coordinator yet")
 
-
-@pytest.fixture(params=["apache_kafka", pytest.param("penstock_broker", marks=NOT_YET)], ids=["apache", "penstock"])
+@pytest.fixture(params=["apache_kafka", "penstock_broker"], ids=["apache", "penstock"])
 def transactional_cluster(request: pytest.FixtureRequest) -> RunningCluster:
     cluster: RunningCluster = request.getfixturevalue(request.param)
     return cluster

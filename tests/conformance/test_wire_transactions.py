@@ -18,10 +18,8 @@ from penstock.wire.transactions import Committed, GroupMember, State
 FROM_START = fetch.Settings(reset=fetch.Reset.EARLIEST)
 COMMITTED = fetch.Settings(limits=FetchLimits(isolation=READ_COMMITTED))
 
-NOT_YET = pytest.mark.xfail(strict=True, raises=KafkaError, reason="Penstock has no transaction coordinator yet")
 
-
-@pytest.fixture(params=["apache_kafka", pytest.param("penstock_broker", marks=NOT_YET)], ids=["apache", "penstock"])
+@pytest.fixture(params=["apache_kafka", "penstock_broker"], ids=["apache", "penstock"])
 def client(request: pytest.FixtureRequest) -> Iterator[blocking.Client]:
     cluster: RunningCluster = request.getfixturevalue(request.param)
     with blocking.Client(cluster.bootstrap) as client:

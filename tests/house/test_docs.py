@@ -34,6 +34,7 @@ NOT_CONFIGS_OF_A_BROKER = {
     "group.protocol": "a consumer's",
     "metadata.version": "a feature",
     "kraft.version": "a feature",
+    "transaction.version": "a feature",
     "cluster.id": "in meta.properties",
     "directory.id": "in meta.properties",
     "log.read": "a function",

@@ -23,8 +23,6 @@ from penstock.wire.group_admin import delete_offsets
 from tests.pipeline.committed import read_committed, values
 from tests.pipeline.conftest import Running
 
-NOT_YET = pytest.mark.xfail(strict=True, raises=SinkError, reason="Penstock has no transaction coordinator yet")
-
 
 def rows(*texts: str) -> pa.RecordBatch:
     return pa.record_batch({"value": pa.array([text.encode() for text in texts])})
@@ -71,7 +69,7 @@ def whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ending, "expect_whole", lambda: None)
 
 
-@pytest.fixture(params=["apache", pytest.param("penstock", marks=NOT_YET)])
+@pytest.fixture(params=["apache", "penstock"])
 def query(request: pytest.FixtureRequest, whole: None, unique: Callable[[str], str]) -> Query:
     cluster: Running = request.getfixturevalue(f"{request.param}_cluster")
     topic = cluster.create_topic()

@@ -10,7 +10,6 @@ import pytest
 from pyspark.errors import PySparkException
 
 from penstock.client import Producer
-from penstock.pipeline.sink.errors import SinkError
 from penstock.pipeline.sink.exactly_once import expect_transactions
 from penstock.pipeline.sink.foreach_batch import into
 from penstock.pipeline.sink.markers import Ledger, Marker, batch_place, task_place
@@ -19,10 +18,8 @@ from penstock.wire import blocking
 from tests.pipeline.committed import read_committed, values
 from tests.pipeline.conftest import Running
 
-NOT_YET = pytest.mark.xfail(strict=True, raises=SinkError, reason="Penstock has no transaction coordinator yet")
 
-
-@pytest.fixture(params=["apache", pytest.param("penstock", marks=NOT_YET)])
+@pytest.fixture(params=["apache", "penstock"])
 def transactional(request: pytest.FixtureRequest) -> Running:
     """A cluster that has transactions."""
     running: Running = request.getfixturevalue(f"{request.param}_cluster")

@@ -26,6 +26,8 @@ _ALTER_CLUSTER = Acl(Operation.ALTER, Resource.CLUSTER)
 _ALTER_CONFIGS = Acl(Operation.ALTER_CONFIGS, Resource.CLUSTER)
 _CLUSTER_ACTION = Acl(Operation.CLUSTER_ACTION, Resource.CLUSTER)
 _IDEMPOTENT_WRITE = Acl(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER)
+_WRITE_TRANSACTION = Acl(Operation.WRITE, Resource.TRANSACTIONAL_ID)
+_DESCRIBE_TRANSACTION = Acl(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID)
 
 
 def served() -> Table:
@@ -51,6 +53,11 @@ def served() -> Table:
             Row(21, "data.delete_records", _DELETE_TOPIC),
             Row(22, "data.init_producer_id", _IDEMPOTENT_WRITE),
             Row(23, "data.offset_for_leader_epoch", _DESCRIBE_TOPIC),
+            Row(24, "transactions.add_partitions_to_txn", _WRITE_TRANSACTION, overlaps=True),
+            Row(25, "transactions.add_offsets_to_txn", _WRITE_TRANSACTION),
+            Row(26, "transactions.end_txn", _WRITE_TRANSACTION),
+            Row(27, "transactions.write_txn_markers", _ALTER_CLUSTER, overlaps=True),
+            Row(28, "transactions.txn_offset_commit", _WRITE_TRANSACTION),
             Row(32, "configs.describe_configs", _DESCRIBE_CONFIGS),
             Row(33, "configs.alter_configs", _ALTER_CONFIGS, forwarded=True),
             Row(35, "cluster.describe_log_dirs", _DESCRIBE_CLUSTER),
@@ -66,6 +73,8 @@ def served() -> Table:
             Row(60, "cluster.describe_cluster", None),
             Row(61, "data.describe_producers", _READ_TOPIC),
             Row(64, "cluster.unregister_broker", _ALTER_CLUSTER, forwarded=True),
+            Row(65, "transactions.describe_transactions", _DESCRIBE_TRANSACTION),
+            Row(66, "transactions.list_transactions", _DESCRIBE_TRANSACTION, versions=(0, 1)),
             Row(71, "cluster.get_telemetry_subscriptions", None),
             Row(72, "cluster.push_telemetry", None),
             Row(74, "configs.list_config_resources", _DESCRIBE_CONFIGS),

@@ -7,7 +7,7 @@ Stop: no more connections, coordinators stop, everything is synced, the clean-sh
 
 from __future__ import annotations
 
-from penstock.base.ids import OFFSETS_TOPIC, random_id
+from penstock.base.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, random_id
 from penstock.broker.admin import Admin
 from penstock.broker.apis import controller_served, served
 from penstock.broker.config import BrokerConfig
@@ -37,6 +37,7 @@ from penstock.broker.services import Services
 from penstock.broker.state_topic import StateTopic
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
+from penstock.broker.transacting import Transacting
 from penstock.broker.waiters import Waiters
 from penstock.broker.world import RealWorld, Threads, World
 from penstock.core.metadata.delta import Delta
@@ -85,6 +86,7 @@ class Broker:
         self._housekeeping: Housekeeping
         self._isr: Isr
         self._fetchers: Fetchers
+        self._transacting: Transacting
         self._duties: ControllerDuties
 
     async def start(self) -> None:
@@ -108,6 +110,7 @@ class Broker:
         for listener in self.listeners:
             await listener.close()
         await self._housekeeping.stop()
+        await self._transacting.close()
         await self.services.coordinators.close()
         await self._isr.stop()
         await self._fetchers.close()
@@ -152,6 +155,8 @@ class Broker:
         coordinators = Coordinators(
             group_settings(config), offsets, self._clock, self._random, creation.create_offsets_topic
         )
+        producer_ids = ProducerIds(lambda: reserve_block(link, config.node_id, lifecycle.broker_epoch))
+        self._transacting = self._transactions(partitions, coordinators, producer_ids, creation)
         self.services = Services(
             config=config,
             node=self._node,
@@ -166,7 +171,10 @@ class Broker:
             fetching=self._fetching(partitions),
             waiters=waiters,
             coordinators=coordinators,
-            producer_ids=ProducerIds(lambda: reserve_block(link, config.node_id, lifecycle.broker_epoch)),
+            producer_ids=producer_ids,
+            transactions=self._transacting.transactions,
+            marker_writing=self._transacting.writing,
+            verification=self._transacting.verification,
             telemetry=Telemetry(config.number("telemetry.max.bytes")),
             topic_creation=creation,
         )
@@ -196,12 +204,26 @@ class Broker:
         await lifecycle.join(advertised, incarnation, previous_epoch)
         self._isr.start(self.services.link.ask, lambda: lifecycle.broker_epoch)
         self._fetchers.start(quorum.image)
-        self._lead_offsets(quorum.image)
+        self._coordinate(quorum.image)
         self._housekeeping.start()
         for listener in self.listeners:
             await listener.serve(self._door(listener, self._table))
         DynamicConfigs(self._node, self.listeners, self._housekeeping).start(quorum)
         self.address = f"{advertised[0].host}:{advertised[0].port}"
+
+    def _transactions(
+        self, partitions: Partitions, coordinators: Coordinators, producer_ids: ProducerIds, creation: TopicCreation
+    ) -> Transacting:
+        return Transacting(
+            self.config,
+            lambda: self._quorum.image,
+            partitions,
+            coordinators,
+            producer_ids,
+            creation.create_transactions_topic,
+            self._clock,
+            self._random,
+        )
 
     def _fetching(self, partitions: Partitions) -> Fetching:
         sessions = FetchSessions(self._random, self.config.number("max.incremental.fetch.session.cache.slots"))
@@ -268,10 +290,11 @@ class Broker:
         changes = self.services.partitions.apply(delta, image)
         self._fetchers.follow(changes, image)
         self._isr.ask(changes.joining)
-        self._lead_offsets(image)
+        self._coordinate(image)
         deleted = [(topic.name, topic.id) for topic in delta.deleted_topics.values()]
         if deleted:
             self.services.forget_topics(deleted)
 
-    def _lead_offsets(self, image: Image) -> None:
+    def _coordinate(self, image: Image) -> None:
         self.services.coordinators.lead(image.led_by(OFFSETS_TOPIC, self.config.node_id))
+        self.services.transactions.lead(image.led_by(TRANSACTIONS_TOPIC, self.config.node_id))

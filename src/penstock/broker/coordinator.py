@@ -37,6 +37,9 @@ class StateLog(Protocol):
     def append(self, partition: int, batch: bytearray, *, guard: object = None, transaction_version: int = 0) -> int:
         """Append one batch now and return its last offset. KafkaError: nothing was written."""
 
+    def verify(self, partition: int, producer_id: int, epoch: int, now_ms: int) -> object | None:
+        """A guard for the first batch of a transaction, before its coordinator is asked; None where it is open here."""
+
     def watermark(self, partition: int) -> int:
         """The first offset that is not committed."""
 

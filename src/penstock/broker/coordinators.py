@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from penstock.base.errors import KafkaError
+from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock, Random
 from penstock.broker.coordinator import Shards, StateLog
 from penstock.broker.journal import Journal
+from penstock.core.coordinator.result import Producer
 from penstock.core.coordinator.runtime import RuntimeState
 from penstock.core.groups import refusals
 from penstock.core.groups.config import GroupConfig
@@ -32,6 +33,8 @@ from penstock.protocol.generated.offset_fetch_request import OffsetFetchRequestG
 from penstock.protocol.generated.offset_fetch_response import OffsetFetchResponseGroup
 from penstock.protocol.generated.sync_group_request import SyncGroupRequest
 from penstock.protocol.generated.sync_group_response import SyncGroupResponse
+from penstock.protocol.generated.txn_offset_commit_request import TxnOffsetCommitRequest
+from penstock.protocol.generated.txn_offset_commit_response import TxnOffsetCommitResponse
 
 log = Journal(__name__)
 
@@ -61,6 +64,8 @@ class Coordinators:
         self.close = self._shards.close
         self.shards = self._shards.active
         self._coordinator = self._shards.find
+        self._offsets = offsets
+        self._clock = clock
 
     async def join_group(self, request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
         try:
@@ -102,6 +107,38 @@ class Coordinators:
             return cast(OffsetCommitResponse, await coordinator.answer(operation, request, context, gathers=True))
         except KafkaError as error:
             return refusals.commit_offsets(request, error.code)
+
+    async def commit_in_transaction(
+        self, request: TxnOffsetCommitRequest, confirm: Callable[[int, Callable[[], None]], Awaitable[None]]
+    ) -> TxnOffsetCommitResponse:
+        """`confirm`: has the coordinator of the transaction say that this partition of the offsets is part of it; what
+        it is given takes the guard, before it asks."""
+        guard: object = None
+        try:
+            coordinator = self._coordinator(request.group_id)
+            partition, producer_id, epoch = coordinator.partition, request.producer_id, request.producer_epoch
+
+            def begin() -> None:
+                nonlocal guard
+                guard = self._offsets.verify(partition, producer_id, epoch, self._clock.wall_ms())
+
+            begin()
+            if guard is not None:
+                await confirm(partition, begin)
+            producer = Producer(producer_id, epoch, guard)
+            answer = await coordinator.answer(coordinator.runtime.shard.commit_in_transaction, request, producer)
+            return cast(TxnOffsetCommitResponse, answer)
+        except KafkaError as error:
+            return refusals.commit_in_transaction(request, error.code)
+
+    def end_transaction(
+        self, partition: int, batch: bytearray, producer_id: int, committed: bool, transaction_version: int
+    ) -> int:
+        """As `Coordinator.end_transaction`."""
+        coordinator = self._shards.local.get(partition)
+        if coordinator is None:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return coordinator.end_transaction(batch, producer_id, committed, transaction_version)
 
     async def fetch_offsets(self, request: OffsetFetchRequestGroup, require_stable: bool) -> OffsetFetchResponseGroup:
         """One group of an OffsetFetch. Topic names are filled in, also where the client sent ids."""

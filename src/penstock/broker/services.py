@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from penstock.base.ids import OFFSETS_TOPIC
 from penstock.base.ports import Clock, Jobs, Random
 from penstock.broker.config import BrokerConfig
 from penstock.broker.controller import Controller
@@ -15,12 +15,15 @@ from penstock.broker.coordinators import Coordinators
 from penstock.broker.fetching import Fetching
 from penstock.broker.forwarding import forward
 from penstock.broker.lifecycle import Lifecycle
+from penstock.broker.marker_writing import MarkerWriting
 from penstock.broker.network.session import Peer
 from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds
 from penstock.broker.quorum import Quorum
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
+from penstock.broker.transactions import Transactions
+from penstock.broker.verification import Verification
 from penstock.broker.waiters import Waiters
 from penstock.core.controller.features import KRAFT_VERSION
 from penstock.core.metadata.effective import Node
@@ -53,6 +56,9 @@ class Services:
     waiters: Waiters
     coordinators: Coordinators
     producer_ids: ProducerIds
+    transactions: Transactions
+    marker_writing: MarkerWriting
+    verification: Verification
     telemetry: Telemetry
     topic_creation: TopicCreation
 
@@ -72,14 +78,18 @@ class Services:
         """The active controller's answer to a client's request."""
         return await forward(self.link, peer, frame, self.config.number("request.timeout.ms"))
 
-    def offsets_leader(self, partition: int) -> int:
-        """Who coordinates the groups of a partition of `__consumer_offsets`; -1 where nobody does."""
-        described = self.image.partition(OFFSETS_TOPIC, partition)
+    def leader_of(self, topic: str, partition: int) -> int:
+        """Who leads, and so coordinates, where the topic is a coordinators'; -1 where nobody does."""
+        described = self.image.partition(topic, partition)
         return NO_LEADER if described is None else described.leader
 
     def forget_topics(self, topics: list[tuple[str, bytes]]) -> None:
         """Topics (name, id) are deleted: their committed offsets go too, in a while."""
-        task = asyncio.get_running_loop().create_task(self.coordinators.forget_topics(topics))
+        self.spawn(self.coordinators.forget_topics(topics))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have something done that nobody waits for."""
+        task = asyncio.get_running_loop().create_task(work)
         _background.add(task)
         task.add_done_callback(_background.discard)
 

@@ -10,8 +10,16 @@ SHORT = ConfigType.SHORT
 CLUSTER_WIDE = Dynamic.CLUSTER_WIDE
 
 TRANSACTIONS_CONFIGS = table(
-    idle("add.partitions.to.txn.retry.backoff.max.ms", INT, "100", low=0),
-    idle("add.partitions.to.txn.retry.backoff.ms", INT, "20", low=1),
+    ConfigDef(
+        "add.partitions.to.txn.retry.backoff.max.ms",
+        INT,
+        "100",
+        low=0,
+        doc="How long a partition's leader asks to add it to a transaction while the one before is being ended.",
+    ),
+    ConfigDef(
+        "add.partitions.to.txn.retry.backoff.ms", INT, "20", low=1, doc="How long it waits before it asks again."
+    ),
     ConfigDef(
         "producer.id.expiration.check.interval.ms",
         INT,
@@ -29,9 +37,17 @@ TRANSACTIONS_CONFIGS = table(
         doc="How long a partition remembers an idempotent producer after its last write.",
     ),
     idle("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, "10000", low=1),
-    idle("transaction.max.timeout.ms", INT, "900000", low=1),
+    ConfigDef(
+        "transaction.max.timeout.ms", INT, "900000", low=1, doc="The longest timeout that a producer may ask for."
+    ),
     idle("transaction.partition.verification.enable", BOOLEAN, "true", dynamic=CLUSTER_WIDE),
-    idle("transaction.remove.expired.transaction.cleanup.interval.ms", INT, "3600000", low=1),
+    ConfigDef(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        INT,
+        "3600000",
+        low=1,
+        doc="How often coordinators look for transactional ids past their expiration.",
+    ),
     idle("transaction.state.log.load.buffer.size", INT, "5242880", low=1),
     ConfigDef(
         "transaction.state.log.min.isr", INT, "2", low=1, doc="min.insync.replicas of the topic of transaction states."
@@ -58,5 +74,11 @@ TRANSACTIONS_CONFIGS = table(
         doc="The size of a segment of the topic of transaction states.",
     ),
     idle("transaction.two.phase.commit.enable", BOOLEAN, "false"),
-    idle("transactional.id.expiration.ms", INT, "604800000", low=1),
+    ConfigDef(
+        "transactional.id.expiration.ms",
+        INT,
+        "604800000",
+        low=1,
+        doc="How long a transactional id is remembered after it was last used.",
+    ),
 )

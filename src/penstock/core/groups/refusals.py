@@ -19,6 +19,12 @@ from penstock.protocol.generated.offset_commit_response import (
 from penstock.protocol.generated.offset_delete_response import OffsetDeleteResponse
 from penstock.protocol.generated.offset_fetch_response import OffsetFetchResponseGroup
 from penstock.protocol.generated.sync_group_response import SyncGroupResponse
+from penstock.protocol.generated.txn_offset_commit_request import TxnOffsetCommitRequest
+from penstock.protocol.generated.txn_offset_commit_response import (
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 
 NULLABLE_PROTOCOL_FROM = 7
 
@@ -56,6 +62,21 @@ def commit_offsets(request: OffsetCommitRequest, error: ErrorCode) -> OffsetComm
                 topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def commit_in_transaction(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
                     for partition in topic.partitions
                 ],
             )

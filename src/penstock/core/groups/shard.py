@@ -7,9 +7,21 @@ from __future__ import annotations
 
 from penstock.base.errors import ErrorCode
 from penstock.base.ports import Random
-from penstock.core.coordinator.result import Completion, CoordinatorRecord, Now, Result
+from penstock.core.coordinator.result import Completion, CoordinatorRecord, Now, Producer, Result
 from penstock.core.coordinator.timers import Timers
-from penstock.core.groups import events, expiry, join, offsets, overview, presence, rebalance, records, static, sync
+from penstock.core.groups import (
+    events,
+    expiry,
+    join,
+    offsets,
+    overview,
+    presence,
+    rebalance,
+    records,
+    static,
+    sync,
+    transactional,
+)
 from penstock.core.groups.classic import ClassicGroup
 from penstock.core.groups.config import GroupConfig
 from penstock.core.groups.state import RequestContext, State
@@ -24,6 +36,7 @@ from penstock.protocol.generated.offset_delete_request import OffsetDeleteReques
 from penstock.protocol.generated.offset_fetch_request import OffsetFetchRequestGroup
 from penstock.protocol.generated.sync_group_request import SyncGroupRequest
 from penstock.protocol.generated.sync_group_response import SyncGroupResponse
+from penstock.protocol.generated.txn_offset_commit_request import TxnOffsetCommitRequest
 
 
 class GroupShard:
@@ -50,6 +63,11 @@ class GroupShard:
 
     def commit_offsets(self, request: OffsetCommitRequest, context: RequestContext, ticket: int, now: Now) -> Result:
         return offsets.commit(self.state, request, context, ticket, now)
+
+    def commit_in_transaction(
+        self, request: TxnOffsetCommitRequest, producer: Producer, ticket: int, now: Now
+    ) -> Result:
+        return transactional.commit(self.state, request, producer, ticket, now)
 
     def fetch_offsets(self, request: OffsetFetchRequestGroup, require_stable: bool, ticket: int, now: Now) -> Result:
         return offsets.fetch(self.state, request, require_stable, ticket, now)

@@ -76,8 +76,9 @@ def coordinated(
                 producers.check_marker(header.producer_id, epoch, marker.coordinator_epoch, transaction_version)
         elif header.producer_id >= 0:
             producers.check_coordinator(header.producer_id, header.producer_epoch)
-            if header.is_transactional and not producers.has_open_transaction(header.producer_id):
-                verifications.check(header.producer_id, header.base_sequence, guard, where)
+            producer_id, epoch = header.producer_id, header.producer_epoch
+            if header.is_transactional and not producers.has_open_transaction(producer_id, epoch):
+                verifications.check(producer_id, header.base_sequence, guard, where)
         patch(buf, at, next_offset, leader_epoch)
         if config.timestamp_type == LOG_APPEND_TIME:
             patch_append_time(buf, at, header.length + FRAME_BYTES, now_ms)

@@ -170,7 +170,7 @@ class Log(LogState):
 
     def verify(self, producer_id: int, epoch: int, sequence: int, now_ms: int) -> Guard | None:
         """Ask for a guard before a transactional append; None where the transaction is open here already."""
-        if self.producers.has_open_transaction(producer_id):
+        if self.producers.has_open_transaction(producer_id, epoch):
             return None
         return self.verifications.begin(producer_id, epoch, sequence, now_ms)
 
@@ -335,7 +335,7 @@ class Log(LogState):
         if repeated is None:
             transactional = header.attributes & TRANSACTIONAL_BIT != 0
             self.producers.check_transactional(producer_id, transactional)
-            if transactional and not self.producers.has_open_transaction(producer_id):
+            if transactional and not self.producers.has_open_transaction(producer_id, epoch):
                 self.verifications.check(producer_id, first, guard, self.directory)
             return None
         stamp = repeated.timestamp if self.config.timestamp_type == LOG_APPEND_TIME else NO_APPEND_TIME

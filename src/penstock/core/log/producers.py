@@ -183,9 +183,10 @@ class Producers:
         producer_id = next(iter(self._ongoing.values()), None)
         return None if producer_id is None else self.entries.get(producer_id)
 
-    def has_open_transaction(self, producer_id: int) -> bool:
+    def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Of this epoch: one of the epoch before is being ended, and what comes next must not become part of it."""
         entry = self.entries.get(producer_id)
-        return entry is not None and entry.txn_first_offset >= 0
+        return entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch
 
     def load(self, entries: list[Producer], end_offset: int) -> None:
         """Start over from a snapshot."""

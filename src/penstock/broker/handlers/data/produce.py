@@ -5,7 +5,8 @@ Versions: 3+ carries v2 batches, 7+ may carry zstd, 8+ tells single records that
 acks=1 answers after the append, acks=all once the watermark has passed it; on a topic with flush.messages=1 both wait
 for the disk. With acks=all there must be min.insync.replicas in sync before (19) and when it is committed (20). An
 append happens before anything is waited for, so a connection's requests are appended in their order.
-Deviation: transactions are not built yet, a batch that belongs to one is refused.
+The first batch of a transaction waits until the transaction's coordinator has confirmed it (KIP-890), and those behind
+it with it; from version 12 on (transaction.version 2) the partition becomes part of the transaction by that.
 """
 
 from __future__ import annotations
@@ -15,11 +16,19 @@ from functools import partial
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import INTERNAL_TOPICS
+from penstock.broker.handlers.data.produce_verification import (
+    NO_VERDICTS,
+    Verdict,
+    Verdicts,
+    Verifying,
+    start_verification,
+)
 from penstock.broker.leader_hints import Hints
 from penstock.broker.network.reply import NO_PARTS, CloseConnection, Parts, Reply
 from penstock.broker.network.session import Session
 from penstock.broker.waiters import Waiters
 from penstock.core.log.validate import RecordsRefused
+from penstock.core.log.verification import Guard
 from penstock.core.replication.partition import Partition
 from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
@@ -40,14 +49,41 @@ Answers = list[tuple[str | bytes, list[ProduceAnswer]]]
 def handle(session: Session, header: RequestHeader, body: bytearray | memoryview, at: int) -> Parts | Reply:
     version = header.api_version
     call = decode_produce_request(body, at, version)
+    if call.transactional_id is not None:
+        verdicts = start_verification(session, call, body, version)
+        if isinstance(verdicts, Verifying):
+            reply = Reply()
+            # The frame's buffer is the next request's when this returns.
+            session.services.spawn(_append_confirmed(session, header, call, bytearray(body), verdicts, reply))
+            return reply
+    else:
+        verdicts = NO_VERDICTS
     waits: list[tuple[Partition, int]] = []
-    answers, refused = _append_all(session, call, body, version, waits)
+    answers, refused = _append_all(session, call, body, version, waits, verdicts)
     if call.acks == _ACKS_NONE:
         _close_on_error(answers)
         return NO_PARTS
     if waits:
-        return _Wait(session, header, call, answers, waits, refused).reply
+        return _Wait(session, header, call, answers, waits, refused, Reply()).reply
     return [_encoded(session, header, answers, refused)]
+
+
+async def _append_confirmed(
+    session: Session, header: RequestHeader, call: ProduceCall, body: bytearray, verifying: Verifying, reply: Reply
+) -> None:
+    verdicts = await verifying.finish()
+    waits: list[tuple[Partition, int]] = []
+    try:
+        answers, refused = _append_all(session, call, body, header.api_version, waits, verdicts)
+        if call.acks == _ACKS_NONE:
+            _close_on_error(answers)
+            reply.complete(NO_PARTS)
+        elif waits:
+            _Wait(session, header, call, answers, waits, refused, reply)
+        else:
+            reply.complete([_encoded(session, header, answers, refused)])
+    except CloseConnection as fault:
+        reply.refuse(fault)
 
 
 def _encoded(session: Session, header: RequestHeader, answers: Answers, refused: bool) -> bytes | bytearray:
@@ -64,7 +100,12 @@ def _encoded(session: Session, header: RequestHeader, answers: Answers, refused:
 
 
 def _append_all(
-    session: Session, call: ProduceCall, body: bytearray | memoryview, version: int, waits: list[tuple[Partition, int]]
+    session: Session,
+    call: ProduceCall,
+    body: bytearray | memoryview,
+    version: int,
+    waits: list[tuple[Partition, int]],
+    verdicts: Verdicts,
 ) -> tuple[Answers, bool]:
     """The answers so far, and whether something was refused."""
     acks = call.acks
@@ -76,7 +117,7 @@ def _append_all(
             try:
                 if not -1 <= acks <= 1:
                     raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={acks}: it must be -1, 0 or 1")
-                told.append(_append(session, topic, index, body, start, size, acks, version, waits))
+                told.append(_append(session, topic, index, body, start, size, acks, version, waits, verdicts))
             except RecordsRefused as fault:
                 refusal = True
                 refused = [(one.batch_index, one.message) for one in fault.record_errors]
@@ -98,6 +139,7 @@ def _append(
     acks: int,
     version: int,
     waits: list[tuple[Partition, int]],
+    verdicts: Verdicts,
 ) -> ProduceAnswer:
     services = session.services
     partition = services.partitions.find(topic, index)
@@ -108,20 +150,27 @@ def _append(
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is internal: clients do not write to it")
     if size <= 0:
         raise KafkaError(ErrorCode.INVALID_RECORD, "there is no record batch in the request")
+    guard = None
     if size >= HEADER_BYTES and body[start + _FLAGS_AT] & _RARE:
-        _check_rare(body[start + _FLAGS_AT], version)
-    appended = services.partitions.append(partition, body, start, size, to_all=acks == _ACKS_ALL)
+        guard = _check_rare(body[start + _FLAGS_AT], version, verdicts.get((topic, index)))
+    appended = services.partitions.append(partition, body, start, size, to_all=acks == _ACKS_ALL, guard=guard)
     end = appended.last_offset + 1
     if acks and partition.high_watermark < end and (acks == _ACKS_ALL or partition.flushes_before_ack):
         waits.append((partition, end))
     return ProduceAnswer(index, 0, appended.first_offset, appended.append_time_ms, partition.log.start_offset)
 
 
-def _check_rare(flags: int, version: int) -> None:
-    if flags & TRANSACTIONAL_BIT:
-        raise KafkaError(ErrorCode.INVALID_TXN_STATE, "transactions are not built yet: send without a transactional id")
+def _check_rare(flags: int, version: int, verdict: Verdict | None) -> Guard | None:
+    """The guard of a transaction's first batch."""
     if flags & CODEC_MASK == Codec.ZSTD and version < _ZSTD_FROM:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs Produce version {_ZSTD_FROM}")
+    if not flags & TRANSACTIONAL_BIT:
+        return None
+    if verdict is None:
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "the request names no transactional id")
+    if verdict.error is not None:
+        raise verdict.error
+    return verdict.guard
 
 
 def _close_on_error(answers: Answers) -> None:
@@ -144,8 +193,9 @@ class _Wait:
         answers: Answers,
         waits: list[tuple[Partition, int]],
         refused: bool,
+        reply: Reply,
     ) -> None:
-        self.reply = Reply()
+        self.reply = reply
         self._refused = refused
         self._session = session
         self._header = header

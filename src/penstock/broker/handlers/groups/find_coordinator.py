@@ -1,15 +1,17 @@
-"""FindCoordinator 0-6 (KIP-699): which broker coordinates a group; several keys at once from version 4 on.
+"""FindCoordinator 0-6 (KIP-699): which broker coordinates a group or a transactional id; several keys at once from
+version 4 on.
 
-Deviation: transactions and share groups are not built yet; their keys are refused with UNSUPPORTED_VERSION.
+Deviation: share groups are not built yet; their keys are refused with UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, is_valid_text
 from penstock.broker.handlers.groups.asking import refusal
 from penstock.broker.network.session import Session
 from penstock.core.metadata.image import Image
-from penstock.core.security.acl import Operation
+from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.find_coordinator_request import FindCoordinatorRequest
 from penstock.protocol.generated.find_coordinator_response import Coordinator, FindCoordinatorResponse
@@ -31,25 +33,37 @@ async def handle(session: Session, header: RequestHeader, request: FindCoordinat
 
 
 async def _find(session: Session, version: int, key_type: int, key: str) -> Coordinator:
-    if key_type in (_TRANSACTION, _SHARE) and (key_type != _SHARE or version >= _SHARE_FROM):
-        return _refused(key, ErrorCode.UNSUPPORTED_VERSION, "transactions and share groups are not built yet")
-    if key_type != _GROUP:
+    if key_type == _SHARE and version >= _SHARE_FROM:
+        return _refused(key, ErrorCode.UNSUPPORTED_VERSION, "share groups are not built yet")
+    if key_type not in (_GROUP, _TRANSACTION):
         return _refused(key, ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
-    code = refusal(session, Operation.DESCRIBE, key)
+    code = _forbidden(session, key_type, key)
     if code is not None:
         return _refused(key, code)
     services = session.services
+    shards, topic = (
+        (services.coordinators, OFFSETS_TOPIC) if key_type == _GROUP else (services.transactions, TRANSACTIONS_TOPIC)
+    )
     try:
-        index = await services.coordinators.locate(key)
+        index = await shards.locate(key)
     except KafkaError as fault:
         return _refused(key, fault.code, fault.message)
     image: Image = services.image
-    node = services.offsets_leader(index)
+    node = services.leader_of(topic, index)
     broker = image.brokers.get(node)
     endpoint = None if broker is None else broker.endpoint(session.peer.listener)
     if endpoint is None:
         return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return Coordinator(key=key, node_id=node, host=endpoint.host, port=endpoint.port, error_message="")
+
+
+def _forbidden(session: Session, key_type: int, key: str) -> ErrorCode | None:
+    if key_type == _GROUP:
+        return refusal(session, Operation.DESCRIBE, key)
+    if not is_valid_text(key):
+        return ErrorCode.INVALID_REQUEST
+    allowed = session.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, key)
+    return None if allowed else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def _refused(key: str, code: ErrorCode, message: str | None = None) -> Coordinator:

@@ -1,0 +1,113 @@
+"""The transaction coordinators of this broker: a shard for every partition of `__transaction_state` that it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, cast
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ports import Clock
+from penstock.broker.coordinator import Coordinator, Shards, StateLog
+from penstock.broker.producer_ids import ProducerIds
+from penstock.core.coordinator.runtime import RuntimeState
+from penstock.core.transactions.adding import Enlist, Errors
+from penstock.core.transactions.config import TransactionConfig
+from penstock.core.transactions.overview import unknown_states
+from penstock.core.transactions.shard import TransactionShard
+from penstock.protocol.generated.describe_transactions_response import TransactionState
+from penstock.protocol.generated.end_txn_response import EndTxnResponse
+from penstock.protocol.generated.init_producer_id_response import InitProducerIdResponse
+from penstock.protocol.generated.list_transactions_response import ListTransactionsResponse
+from penstock.protocol.generated.list_transactions_response import TransactionState as ListedTransaction
+
+if TYPE_CHECKING:
+    from penstock.protocol.generated.end_txn_request import EndTxnRequest
+    from penstock.protocol.generated.init_producer_id_request import InitProducerIdRequest
+    from penstock.protocol.generated.list_transactions_request import ListTransactionsRequest
+
+BUMPS_FROM = 5
+"""version of EndTxn from which a client knows transaction.version 2"""
+
+
+class Transactions:
+    """Refusals are KafkaErrors."""
+
+    def __init__(
+        self,
+        config: TransactionConfig,
+        state_log: StateLog,
+        clock: Clock,
+        producer_ids: ProducerIds,
+        create_topic: Callable[[], Awaitable[None]],
+        send_markers: Callable[[Coordinator[TransactionShard]], None],
+        level: Callable[[], int],
+    ) -> None:
+        """`level`: the cluster's transaction.version."""
+        self._producer_ids = producer_ids
+        self._level = level
+        self._shards: Shards[TransactionShard] = Shards(
+            state_log,
+            clock,
+            create_topic,
+            lambda partition, epoch: TransactionShard(config, epoch, level()),
+            on_flushed=send_markers,
+        )
+        self.locate = self._shards.locate
+        self.close = self._shards.close
+
+    def lead(self, led: dict[int, int]) -> None:
+        """As `Shards.lead`; and the level may have changed."""
+        self._shards.lead(led)
+        for coordinator in self._shards.local.values():
+            coordinator.runtime.shard.state.level = self._level()
+
+    async def init_producer_id(self, request: InitProducerIdRequest) -> InitProducerIdResponse:
+        transactional_id = request.transactional_id or ""
+        coordinator = self._shards.find(transactional_id)
+        fresh = await self._fresh(coordinator, transactional_id)
+        answer = await coordinator.answer(coordinator.runtime.shard.init, request, fresh)
+        return cast(InitProducerIdResponse, answer)
+
+    async def add(self, request: Enlist, version: int) -> Errors:
+        coordinator = self._shards.find(request.transactional_id)
+        return cast(Errors, await coordinator.answer(coordinator.runtime.shard.add, request, version))
+
+    async def verify(self, request: Enlist) -> Errors:
+        coordinator = self._shards.find(request.transactional_id)
+        return cast(Errors, await coordinator.answer(coordinator.runtime.shard.verify, request, None))
+
+    async def end(self, request: EndTxnRequest, api_version: int) -> EndTxnResponse:
+        coordinator = self._shards.find(request.transactional_id)
+        shard = coordinator.runtime.shard
+        if api_version < BUMPS_FROM:
+            return cast(EndTxnResponse, await coordinator.answer(shard.end, request, None))
+        fresh = None
+        if request.transactional_id in shard.state.transactions:
+            fresh = await self._fresh(coordinator, request.transactional_id)
+        return cast(EndTxnResponse, await coordinator.answer(shard.end_with_bump, request, fresh))
+
+    def describe(self, transactional_id: str) -> TransactionState:
+        try:
+            coordinator = self._shards.find(transactional_id)
+            answer = coordinator.answer_at_once(coordinator.runtime.shard.describe, transactional_id, None)
+            return cast(TransactionState, answer)
+        except KafkaError as error:
+            return TransactionState(transactional_id=transactional_id, error_code=error.code)
+
+    def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
+        """Those of this broker; an error while one of its shards is loading, as the list would not be whole."""
+        response = ListTransactionsResponse(unknown_state_filters=unknown_states(request))
+        for coordinator in self._shards.local.values():
+            if coordinator.runtime.state is RuntimeState.LOADING:
+                return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            if coordinator.runtime.state is RuntimeState.ACTIVE:
+                answer = coordinator.answer_at_once(coordinator.runtime.shard.list_transactions, request, None)
+                response.transaction_states += cast(list[ListedTransaction], answer)
+        return response
+
+    async def _fresh(self, coordinator: Coordinator[TransactionShard], transactional_id: str) -> int | None:
+        if coordinator.runtime.state is not RuntimeState.ACTIVE:
+            raise coordinator.runtime.refusal()
+        if not coordinator.runtime.shard.wants_producer_id(transactional_id):
+            return None
+        return await self._producer_ids.next()
