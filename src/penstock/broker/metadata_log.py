@@ -36,7 +36,7 @@ _STATE = f"{METADATA_DIRECTORY}/{state.FILE}"
 
 
 class MetadataLog:
-    """Invariants: (1) what `snapshot` names is on the disk, whole; (2) the log does not begin above the oldest one."""
+    """Invariants: (1) what `snapshot` names is on the disk, whole; (2) the log does not begin above the newest one."""
 
     def __init__(self, disk: Disk, config: BrokerConfig, clock: Clock) -> None:
         self.snapshots = MetadataSnapshots(disk, METADATA_DIRECTORY, config, clock)
@@ -67,9 +67,8 @@ class MetadataLog:
     def snapshot(self) -> SnapshotId | None:
         return self._ids[-1] if self._ids else None
 
-    @property
-    def oldest_snapshot(self) -> SnapshotId | None:
-        return self._ids[0] if self._ids else None
+    def has_snapshot(self, snapshot: SnapshotId) -> bool:
+        return snapshot in self._ids
 
     def begin(self) -> Loaded | None:
         """The newest snapshot that can be read; the log goes on from it. ConfigFault where it cannot."""

@@ -23,12 +23,9 @@ def fit(log: ReplicatedLog, offset: int, last_epoch: int) -> Fit:
     """
     if offset == 0 and log.start_offset == 0:
         return Fit()
-    oldest = log.oldest_snapshot
-    if oldest is not None and log.start_offset > 0:
-        if oldest == (offset, last_epoch):
-            return Fit()
-        if offset <= log.start_offset or last_epoch < oldest.epoch:
-            return Fit(snapshot=log.snapshot)
+    if offset <= log.start_offset:
+        known = offset == log.start_offset and log.has_snapshot(SnapshotId(offset, last_epoch))
+        return Fit() if known else Fit(snapshot=log.snapshot)
     end = log.epoch_end(last_epoch)
     if end.epoch < 0:
         return Fit(diverging=(log.last_epoch, log.end_offset))

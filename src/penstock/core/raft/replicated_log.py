@@ -29,9 +29,7 @@ class ReplicatedLog(Protocol):
     def snapshot(self) -> SnapshotId | None:
         """The newest one, unless it is the one that only says how the log was formatted."""
 
-    @property
-    def oldest_snapshot(self) -> SnapshotId | None:
-        """The same of the oldest that is kept."""
+    def has_snapshot(self, snapshot: SnapshotId) -> bool: ...
 
     def epoch_end(self, epoch: int) -> EpochEnd: ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.base.errors import ErrorCode
+from penstock.broker.formatting import METADATA_DIRECTORY
 from penstock.core.metadata.image import EMPTY
 from penstock.core.raft.rpc import BeginEpoch, Fetch, FetchAnswer, FetchSnapshot, Leader, SnapshotAnswer
 from penstock.core.raft.snapshot import SnapshotId, encode_snapshot
@@ -123,6 +124,17 @@ def test_a_replica_from_before_the_log_s_start_is_given_the_snapshot():
     assert bench.fetch(3, 0, last_epoch=0).snapshot == snapshot
     assert bench.fetch(3, snapshot.offset, last_epoch=snapshot.epoch).snapshot is None
     assert bench.fetch(3, snapshot.offset, last_epoch=0).snapshot == snapshot, "it may hold what was never committed"
+
+
+def test_a_snapshot_that_was_left_behind_keeps_nobody_from_going_on():
+    """A leader that began with another's snapshot may still have an older one of its own: it says nothing of where
+    its log begins."""
+    bench, snapshot = with_snapshot()
+    left = SnapshotId(snapshot.offset - 5, snapshot.epoch)
+    bench.disk.replace(f"{METADATA_DIRECTORY}/{left.file_name}", encode_snapshot((), {}, epoch=left.epoch, now_ms=1))
+    bench.log._look()
+    assert bench.fetch(3, snapshot.offset, last_epoch=snapshot.epoch).snapshot is None
+    assert bench.fetch(3, left.offset, last_epoch=left.epoch).snapshot == snapshot, "what follows it is gone"
 
 
 def test_a_snapshot_is_served_in_pieces():
