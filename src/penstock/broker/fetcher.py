@@ -80,7 +80,6 @@ class Lane:
         self._failures = 0
         self._retry: asyncio.TimerHandle | None = None
         self._closed = False
-        self.bytes_in = 0
 
     def __len__(self) -> int:
         return len(self._places) + len(self._delayed)
@@ -232,7 +231,7 @@ class Lane:
         if start == len(records):
             return  # the second answer of two that were under way at once
         self._changed[key] = None
-        self.bytes_in += len(records) - start
+        self._partitions.upkeep.copied_bytes += len(records) - start
         if self._partitions.accept(partition, records, start, len(records) - start):
             self._await_sync(partition)
 

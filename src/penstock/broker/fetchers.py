@@ -62,14 +62,7 @@ class Fetchers:
         self._homeless: dict[Partition, None] = {}
         """copies whose leader's address is not known so far"""
         self._leaving: set[asyncio.Task[None]] = set()
-        self._past_bytes = 0
         self._started = False
-
-    @property
-    def bytes_in(self) -> int:
-        """that all lanes have brought, for the metrics"""
-        lanes = (lane for leader in self._leaders.values() for lane in leader.lanes.values())
-        return self._past_bytes + sum(lane.bytes_in for lane in lanes)
 
     def start(self, image: Image) -> None:
         """This broker is registered: by its epoch leaders know which life of it fetches."""
@@ -174,7 +167,6 @@ class Fetchers:
     def _close(self, leader_id: int) -> None:
         leader = self._leaders.pop(leader_id)
         for lane in leader.lanes.values():
-            self._past_bytes += lane.bytes_in
             lane.close()
         task = asyncio.get_running_loop().create_task(leader.client.close())
         self._leaving.add(task)

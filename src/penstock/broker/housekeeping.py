@@ -17,6 +17,7 @@ from penstock.broker.config import BrokerConfig
 from penstock.broker.in_thread import in_thread
 from penstock.broker.journal import Journal
 from penstock.broker.partitions import Partitions
+from penstock.broker.scrubbing import EVERY_S, Scrubbing
 
 log = Journal(__name__)
 
@@ -40,6 +41,7 @@ class Housekeeping:
         """between two rounds of compaction; it may change at any time"""
         self._cleans = config.flag("log.cleaner.enable")
         self.cleaning = Cleaning(partitions, clock, config.number("log.cleaner.dedupe.buffer.size"), compact)
+        self.scrubbing = Scrubbing(partitions, jobs)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -49,6 +51,7 @@ class Housekeeping:
         self._every(self._checkpoint_s, self.checkpoint)
         self._every(self._delete_delay_s, self.sweep)
         self._every(self._producers_s, self._expire_producers)
+        self._every(EVERY_S, self.scrubbing.step)
         if self._cleans:
             self._tasks.append(asyncio.get_running_loop().create_task(self._clean()))
 

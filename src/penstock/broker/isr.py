@@ -43,9 +43,6 @@ class Isr:
         self._wanted: dict[Partition, IsrChange] = {}
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self.shrinks = 0
-        self.expands = 0
-        self.failed = 0
 
     def start(self, ask: Ask, broker_epoch: Callable[[], int]) -> None:
         loop = asyncio.get_running_loop()
@@ -110,11 +107,12 @@ class Isr:
         leading = partition.leading
         before = () if leading is None else leading.isr
         again = partition.answered(change, answer)
+        upkeep = self._partitions.upkeep
         if answer.error is not ErrorCode.NONE:
-            self.failed += 1
+            upkeep.isr_failures += 1
         elif leading is not None:
-            self.shrinks += len(leading.isr) < len(before)
-            self.expands += len(leading.isr) > len(before)
+            upkeep.isr_shrinks += len(leading.isr) < len(before)
+            upkeep.isr_expands += len(leading.isr) > len(before)
         self._partitions.advance(partition)
         if again is None and answer.error is ErrorCode.NONE:
             another = partition.joiner()

@@ -25,7 +25,7 @@ from penstock.core.metadata.image import Partition as Described
 from penstock.core.replication.isr import IsrChange
 from penstock.core.replication.leading import Cluster
 from penstock.core.replication.partition import Partition
-from penstock.core.replication.traffic import Traffic
+from penstock.core.replication.traffic import Traffic, Upkeep
 
 log = Journal(__name__)
 
@@ -71,6 +71,7 @@ class Partitions:
         """counters by topic"""
         self.past_traffic = Traffic()
         """of topics that are gone: a sum over all must not fall when one is deleted"""
+        self.upkeep = Upkeep()
         self._flushing: dict[Partition, None] = {}
         """partitions with flush.ms that hold something unsynced"""
         self.cluster = Cluster(node_id)

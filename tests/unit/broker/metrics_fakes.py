@@ -19,7 +19,7 @@ from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Broker, Endpoint, Image, Topic
 from penstock.core.metadata.image import Partition as Described
 from penstock.core.replication.fetch_session import FetchSessions
-from penstock.core.replication.traffic import Traffic
+from penstock.core.replication.traffic import Traffic, Upkeep
 
 NODE = 1
 
@@ -49,6 +49,7 @@ class FakePartitions:
     def __init__(self) -> None:
         self.places: dict[tuple[str, int], Any] = {}
         self.traffic: dict[str, Traffic] = {}
+        self.upkeep = Upkeep()
         self.past_traffic = Traffic()
         self.refusal: str | None = None
         self.commit = SimpleNamespace(syncs=0)

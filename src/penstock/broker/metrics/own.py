@@ -8,6 +8,7 @@ from itertools import accumulate
 from penstock.broker.metrics.loop_probe import BOUNDS_S, LoopProbe
 from penstock.broker.metrics.sources import Sources
 from penstock.broker.metrics.text import Exposition
+from penstock.core.replication.traffic import Upkeep
 
 _LAG = "penstock_loop_lag_seconds"
 
@@ -16,6 +17,7 @@ def own(sources: Sources, out: Exposition) -> Iterator[None]:
     services = sources.services
     _tell_lag(sources.probe, out)
     _tell_watch(sources, out)
+    _tell_upkeep(services.partitions.upkeep, out)
     out.gauge("penstock_uptime_seconds", "Since this broker was started", sources.uptime_s)
     out.counter("penstock_group_commit_syncs_total", "Rounds of syncs to disk", services.partitions.commit.syncs)
     out.gauge(
@@ -33,6 +35,18 @@ def own(sources: Sources, out: Exposition) -> Iterator[None]:
         name, text = "penstock_refused_connections_total", "Connections turned away or closed for what they sent"
         out.counter(name, text, refusals, listener=listener.address.name)
     yield
+
+
+def _tell_upkeep(upkeep: Upkeep, out: Exposition) -> None:
+    """Kafka's names where it has them."""
+    prefix = "kafka_server_replicamanager_"
+    out.counter(f"{prefix}isrexpands_total", "Followers that came into sync", upkeep.isr_expands)
+    out.counter(f"{prefix}isrshrinks_total", "Changes by which followers fell out of sync", upkeep.isr_shrinks)
+    out.counter(f"{prefix}failedisrupdates_total", "Changes that the controller did not make", upkeep.isr_failures)
+    name = "kafka_server_brokertopicmetrics_replicationbytesin_total"
+    out.counter(name, "Bytes that copies here got from their leaders", upkeep.copied_bytes)
+    out.counter("penstock_scrubbed_bytes_total", "Bytes at rest read again and found sound", upkeep.scrubbed_bytes)
+    out.counter("penstock_damages_total", "Places at which they were not", upkeep.damages)
 
 
 def _tell_lag(probe: LoopProbe, out: Exposition) -> None:

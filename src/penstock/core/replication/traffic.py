@@ -1,4 +1,4 @@
-"""Counters of one topic's traffic on this broker; its partitions share them."""
+"""Counters: of one topic's traffic on this broker, which its partitions share, and of what is done for all copies."""
 
 from __future__ import annotations
 
@@ -18,3 +18,20 @@ class Traffic:
     def add(self, other: Traffic) -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Upkeep:
+    """What keeps copies whole and in sync, since the broker started."""
+
+    __slots__ = ("copied_bytes", "damages", "isr_expands", "isr_failures", "isr_shrinks", "scrubbed_bytes")
+
+    def __init__(self) -> None:
+        self.copied_bytes = 0
+        """that followers here got from their leaders"""
+        self.isr_expands = 0
+        self.isr_shrinks = 0
+        self.isr_failures = 0
+        self.scrubbed_bytes = 0
+        """of closed segments, read again and found sound"""
+        self.damages = 0
+        """places at which they were not"""
