@@ -80,7 +80,7 @@ class Run:
         self.workload.on_ack = self._acked
 
     def go(self) -> Report:
-        with _quiet_garbage(), _journal(self), contextlib.closing(self.loop):
+        with quiet_garbage(), _journal(self), contextlib.closing(self.loop):
             for node in self.cluster.nodes:
                 self.cluster.start(node)
             self.workload.setup()
@@ -168,7 +168,7 @@ def simulate_seed(seed: int, nodes: int = 3, events: int = 10_000) -> Report:
 
 
 @contextlib.contextmanager
-def _quiet_garbage() -> Iterator[None]:
+def quiet_garbage() -> Iterator[None]:
     """Cycles are collected between runs, not in the middle of one, where a finalizer could take part in it."""
     gc.collect()
     gc.disable()

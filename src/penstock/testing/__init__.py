@@ -1,6 +1,7 @@
 """A real broker inside a test process, and the pytest plug-in that hands it out.
 
-Doors: `Cluster` (a context manager) and the fixtures of `penstock.testing.plugin`, which pytest finds by itself.
+Doors: `Cluster` (a context manager), the fixtures of `penstock.testing.plugin`, which pytest finds by itself, and
+`simulate` (your own asyncio code against brokers, network, disks and time in simulation, by a seed).
 
 Invariants:
 1. Importing this package or the plug-in loads neither a broker nor a client: projects that do not use it pay nothing.
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.testing.cluster import Cluster
+    from penstock.testing.simulation import simulate
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "simulate"]
 
 
 def __getattr__(name: str) -> object:
@@ -25,4 +27,8 @@ def __getattr__(name: str) -> object:
         from penstock.testing.cluster import Cluster  # noqa: PLC0415 the broker is loaded by the first who wants one
 
         return Cluster
+    if name == "simulate":
+        from penstock.testing.simulation import simulate  # noqa: PLC0415 the simulator, likewise
+
+        return simulate
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
