@@ -7,10 +7,9 @@ replayed and published, in the order of the log. A node that is the only voter e
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock, Disk, Jobs, Random
@@ -19,9 +18,10 @@ from penstock.broker.formatting import Identity, bootstrap_records, open_directo
 from penstock.broker.journal import Journal
 from penstock.broker.metadata_log import MetadataLog
 from penstock.broker.metadata_replay import Follower, Own, Replay
+from penstock.broker.metadata_upkeep import MetadataUpkeep
+from penstock.broker.proposals import Proposals
 from penstock.broker.quorum_config import configured_voters, controller_endpoints, quorum_settings
 from penstock.core.controller.features import SUPPORTED
-from penstock.core.log.sync import SyncWork
 from penstock.core.metadata.image import Image
 from penstock.core.raft.batches import MetadataBatch, build_metadata_batch
 from penstock.core.raft.peers import NEVER
@@ -48,11 +48,6 @@ def _talking() -> Any:
     return import_module("penstock.broker.quorum_peers")
 
 
-class _Proposal(NamedTuple):
-    last_offset: int
-    committed: asyncio.Future[int]
-
-
 class Quorum:
     """Invariant: `image` is what the batches below the high watermark say, and those are durable on a majority."""
 
@@ -71,8 +66,8 @@ class Quorum:
         """Where this node's controller listens."""
         self._disk = disk
         self._clock = clock
-        self._jobs = jobs
         self._log = MetadataLog(disk, config, clock)
+        self._upkeep = MetadataUpkeep(self._log, jobs, self._synced)
         self._replay = Replay(self._log)
         self._config = config
         self._random = random
@@ -81,16 +76,14 @@ class Quorum:
         self._tokens = 0
         self._asked: dict[int, asyncio.Future[Answer]] = {}
         """requests of other nodes that are not answered yet, by token"""
-        self._proposals: deque[_Proposal] = deque()
+        self._proposals = Proposals()
         self._on_leadership: list[OnLeadership] = []
         self._led_epoch: int | None = None
         """the epoch that this node leads as far as others have been told"""
         self._prepared: tuple[int, int] | None = None
         """(epoch, offset): what this node writes first when it leads ends there"""
         self._changed = asyncio.Event()
-        self._syncing = False
         self._publishing = False
-        self._snapshotting: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms = NEVER
         self._failure: str | None = None
@@ -241,8 +234,7 @@ class Quorum:
     async def close(self) -> None:
         """Hand over where this node leads, wait for what is under way, and close the log."""
         await self._hand_over()
-        if self._proposals:
-            await asyncio.wait([proposal.committed for proposal in self._proposals])
+        await self._proposals.decided()
         self._closed = True
         if self._alarm is not None:
             self._alarm.cancel()
@@ -251,8 +243,7 @@ class Quorum:
         for answered in self._asked.values():
             if not answered.done():
                 answered.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the node is stopping"))
-        if self._snapshotting is not None:
-            await self._snapshotting
+        await self._upkeep.finished()
         self._log.close()
 
     def _begin(self, config: BrokerConfig, random: Random) -> Raft:
@@ -307,7 +298,7 @@ class Quorum:
         if ready.sends:
             self._send(ready.sends)
         if ready.unsynced:
-            self._sync()
+            self._upkeep.sync()
 
     def _send(self, sends: list[Send]) -> None:
         if self._peers is None:
@@ -348,28 +339,17 @@ class Quorum:
             last_offset = self._raft.append(buf, now_ms)
             batch = MetadataBatch(last_offset, self.epoch, wall_ms, list(records), [])
             self._replay.own.append(Own(batch, len(buf)))
-            self._proposals.append(_Proposal(last_offset, committed))
+            self._proposals.add(last_offset, committed)
 
         self._turn(act)
         if self._failure is not None and not committed.done():
             committed.set_exception(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
 
-    def _sync(self) -> None:
-        """One sync at a time: what is appended while it runs goes with the next."""
-        work = None if self._syncing else self._log.log.unsynced()
-        if work is not None:
-            self._syncing = True
-            self._jobs.run(work.run, lambda outcome: self._synced(work, outcome))
-
-    def _synced(self, work: SyncWork, outcome: BaseException | None) -> None:
-        self._syncing = False
-        if outcome is not None:
-            assert isinstance(outcome, OSError), outcome
-            self._log.log.on_sync_failed(outcome)
-            self._fail(f"the metadata log could not be synced: {outcome}")
-            return
-        self._log.log.on_synced(work)
-        self._turn(self._raft.advance)
+    def _synced(self, fault: OSError | None) -> None:
+        if fault is not None:
+            self._fail(f"the metadata log could not be synced: {fault}")
+        else:
+            self._turn(self._raft.advance)
 
     def _publish(self) -> None:
         """Bring the image up to what is committed, and tell those who wait for it."""
@@ -379,17 +359,13 @@ class Quorum:
                 self._stop_leading()
             self._replay.up_to(self._raft.high_watermark)
             self._raft.history.settle(self._replay.next_offset)
-            while self._proposals and self._proposals[0].last_offset < self._replay.next_offset:
-                proposal = self._proposals.popleft()
-                if not proposal.committed.done():
-                    proposal.committed.set_result(proposal.last_offset)
+            self._proposals.settle(self._replay.next_offset)
             self._maybe_lead()
         finally:
             self._publishing = False
         self._changed.set()
-        idle = self._snapshotting is None and not self._replay.loader.in_transaction
-        if idle and self._log.snapshots.due(self.image):
-            self._write_snapshot()
+        if not self._replay.loader.in_transaction:
+            self._upkeep.shorten(self.image, lambda: self._raft.history.control_records(self.image.offset))
 
     def _led_now(self) -> int | None:
         return self.epoch if self._raft.is_leading else None
@@ -427,7 +403,7 @@ class Quorum:
         assert self._led_epoch is not None
         epoch, self._led_epoch = self._led_epoch, None
         self._replay.forget_own()
-        self._fail_proposals(ErrorCode.NOT_CONTROLLER, "this node is not the active controller any more")
+        self._proposals.fail(ErrorCode.NOT_CONTROLLER, "this node is not the active controller any more")
         for callback in list(self._on_leadership):
             callback(False, epoch)
 
@@ -435,19 +411,13 @@ class Quorum:
         """Nothing is decided any more: what was appended may or may not be there after a restart."""
         self._failure = reason
         log.error("the metadata log takes no more writes", fault=reason)
-        self._fail_proposals(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+        self._proposals.fail(ErrorCode.KAFKA_STORAGE_ERROR, reason)
         for answered in self._asked.values():
             if not answered.done():
                 answered.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, reason))
         if self._led_epoch is not None:
             self._stop_leading()
         self._changed.set()
-
-    def _fail_proposals(self, code: ErrorCode, reason: str) -> None:
-        while self._proposals:
-            proposal = self._proposals.popleft()
-            if not proposal.committed.done():
-                proposal.committed.set_exception(KafkaError(code, reason))
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -460,8 +430,7 @@ class Quorum:
         """A leader that stops says so, and the others need not wait for it to be missed."""
         if self._failure is not None or not self._raft.others or self._raft.role.name != "leader":
             return
-        if self._proposals:
-            await asyncio.wait([one.committed for one in self._proposals], timeout=_RESIGN_MS / 1000)
+        await self._proposals.decided(_RESIGN_MS)
 
         def resign(now_ms: int) -> None:
             self._raft.resign(now_ms)
@@ -477,18 +446,3 @@ class Quorum:
     def _is_told(self) -> bool:
         role = self._raft.role
         return not isinstance(role, Resigned) or role.is_told(self._raft)
-
-    def _write_snapshot(self) -> None:
-        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._snapshotting = written
-        controls = self._raft.history.control_records(self.image.offset)
-        work = self._log.snapshots.writing(self.image, controls)
-        self._jobs.run(work, lambda outcome: self._snapshot_written(written, outcome))
-
-    def _snapshot_written(self, written: asyncio.Future[None], outcome: BaseException | None) -> None:
-        self._snapshotting = None
-        written.set_result(None)
-        if outcome is not None:
-            log.warning("a snapshot of the metadata could not be written; the log is kept", fault=str(outcome))
-            return
-        self._log.prune()
