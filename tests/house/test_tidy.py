@@ -37,6 +37,7 @@ LONG_FUNCTIONS = {
 
 SLEEPS_OUTSIDE_LOOPS = {
     "tests/sim/test_sim_loop.py": "sleeps in virtual time, which is what it shows",
+    "tests/unit/testing/test_testing_simulate.py": "sleeps in virtual time, which is what it shows",
     "tests/unit/broker/test_metrics_loop.py": "shows that a stopped timer does not come again",
 }
 """Elsewhere a test sleeps only between two looks at a condition, which its time limit bounds."""

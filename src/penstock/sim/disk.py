@@ -243,6 +243,13 @@ class SimDisk:
         """There is room again."""
         self.capacity_bytes = _UNLIMITED
 
+    def calm(self) -> None:
+        """Nothing that was asked for and has not happened yet will happen."""
+        self.unlimited()
+        self._queued.clear()
+        self._short_write = -1
+        self._stop_at = -1
+
     def fail_next(self, operation: str, error: int, *, path_contains: str = "") -> None:
         """The next such operation fails once: read, write, sync, truncate, open, rename, remove, mkdir, rmdir."""
         self._queued.append((operation, path_contains, error))

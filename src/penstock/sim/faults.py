@@ -62,7 +62,7 @@ class Nemesis:
         self._network.heal()
         self._cluster.job_us = self._options.job_us
         for node in self._cluster.nodes:
-            self._roomy(node)
+            node.disk.calm()
             self._cluster.resume(node)
             if node.suspect:
                 self._cluster.power_loss(node)
@@ -178,11 +178,8 @@ class Nemesis:
 
     def _full_disk(self, node: Node) -> bool:
         node.disk.capacity_bytes = node.disk.used_bytes() + self._random.randrange(_ROOM_BYTES)
-        self._later(lambda: self._roomy(node))
+        self._later(node.disk.unlimited)
         return True
-
-    def _roomy(self, node: Node) -> None:
-        node.disk.unlimited()
 
     def _slow_disk(self, node: Node) -> bool:
         self._cluster.slow(node, _SLOW_JOB_US)
