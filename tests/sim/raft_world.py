@@ -9,7 +9,6 @@ import heapq
 from collections.abc import Callable
 from random import Random as Chance
 
-from penstock.base.ids import NO_ID
 from penstock.broker.config import BrokerConfig
 from penstock.broker.formatting import Identity, format_member
 from penstock.broker.metadata_log import MetadataLog
@@ -92,7 +91,8 @@ class Node:
         self.life = 0
         self.durable_end = 0
         self.disk = SimDisk(world.chance)
-        self.replica = Replica(id_, next((one.directory_id for one in voters if one.id == id_), NO_ID))
+        own = next((one for one in voters if one.id == id_), None)
+        self.replica = own.replica if own is not None else Replica(id_, world.chance.randbytes(16))
         format_member(self.disk, Identity("c", id_, self.replica.directory_id), voters, 1)
         self.raft: Raft
         self.log: WatchedLog

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.base.errors import ErrorCode
+from penstock.base.ids import NO_ID
 from penstock.core.raft.peers import NEVER
 from penstock.core.raft.rpc import AddVoter, ChangeAnswer, RemoveVoter, Request, UpdateVoter
 from penstock.core.raft.voters import Voter, Voters, encode_voters
@@ -104,6 +105,8 @@ class Changes:
         voter, voters = request.voter, raft.history.voters
         if raft.history.find(voter.id) is not None:
             raise Refused(ErrorCode.DUPLICATE_VOTER, f"node {voter.id} is a voter already")
+        if voter.directory_id == NO_ID:
+            raise Refused(ErrorCode.INVALID_REQUEST, f"node {voter.id} does not tell which directory it votes with")
         _check_endpoints(voter)
         known = self._leading.replicas.get(voter.replica)
         if known is None or known.caught_up_ms < 0 or now_ms - known.caught_up_ms >= CAUGHT_UP_MS:

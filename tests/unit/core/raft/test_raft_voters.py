@@ -94,6 +94,8 @@ def test_no_change_before_the_epoch_has_an_entry_committed():
         (AddVoter(voter(2), 1_000), ErrorCode.DUPLICATE_VOTER),
         (AddVoter(voter(2)._replace(directory_id=b"x" * 16), 1_000), ErrorCode.DUPLICATE_VOTER),
         (AddVoter(voter(9), 1_000), ErrorCode.REQUEST_TIMED_OUT),
+        (AddVoter(voter(4)._replace(directory_id=bytes(16)), 1_000), ErrorCode.INVALID_REQUEST),
+        (AddVoter(voter(4)._replace(endpoints=()), 1_000), ErrorCode.INVALID_REQUEST),
         (RemoveVoter(voter(9).replica), ErrorCode.VOTER_NOT_FOUND),
         (RemoveVoter(Replica(2, b"x" * 16)), ErrorCode.VOTER_NOT_FOUND),
         (UpdateVoter(1, voter(9)), ErrorCode.VOTER_NOT_FOUND),
