@@ -184,7 +184,8 @@ class _Change:
                 self.record.last_known_elr = []
             return
         if self.record.isr == []:
-            last = before.isr[0] if before.leader == NO_LEADER else before.leader
+            led = [one for one in (before.leader, *before.isr, *self.replicas) if one in self.replicas]
+            last = led[0]
             if before.last_known_eligible != (last,):
                 self.record.last_known_elr = [last]
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.core.controller.elections import Election, Wish, decide_change
+from penstock.core.controller.elections import Election, Wish, decide_change, directory_of
 from penstock.core.controller.outlook import Outlook
 from penstock.core.controller.placement import check_assignment
 from penstock.core.controller.result import Result, check_record_count
@@ -96,14 +96,21 @@ def _cancelled(outlook: Outlook, topic: Topic, index: int) -> PartitionChangeRec
     if not isr and partition.isr and not unclean:
         text = f"{topic.name}-{index} cannot go back: that would require an unclean leader election."
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
+    if not isr and partition.isr and not _is_led(outlook, partition, replicas):
+        isr = [] if outlook.image.eligible_leader_replicas_enabled else replicas[:1]
     wish = Wish(
-        isr=isr or (replicas[:1] if partition.isr else []),
+        isr=isr,
         replicas=replicas,
         removing=[],
         adding=[],
         election=Election.UNCLEAN if unclean else Election.ONLINE,
     )
     return decide_change(outlook, topic, index, wish)
+
+
+def _is_led(outlook: Outlook, partition: Partition, replicas: list[int]) -> bool:
+    """Whether an unclean election would find somebody."""
+    return any(outlook.may_lead(one, directory_of(partition, one)) for one in replicas)
 
 
 def is_moving(partition: Partition) -> bool:

@@ -72,6 +72,23 @@ def test_a_move_whose_old_replicas_are_all_out_of_sync_goes_back_only_uncleanly(
     assert (code, orders(after)) == (ErrorCode.INVALID_REPLICA_ASSIGNMENT, orders(image))
     code, after = reassigned(image, None, node=UNCLEAN)
     assert (code, orders(after).leader, orders(after).isr) == (0, 1, (1,))
+    assert orders(after).leader_recovery_state == 1
+
+
+@pytest.mark.parametrize(
+    ("alive", "elr", "leader", "isr", "last_known"),
+    [
+        ((2, 4), True, 2, (2,), ()),
+        ((4,), True, -1, (), (1,)),
+        ((2, 4), False, 2, (2,), ()),
+        ((4,), False, -1, (1,), ()),
+    ],
+)
+def test_a_move_taken_back_uncleanly_is_led_by_whoever_is_alive(alive, elr, leader, isr, last_known):
+    moving = partition([4, 1, 2], [4], adding=[4], removing=[1, 2])
+    _, after = reassigned(cluster(moving, alive=alive, elr=elr), None, node=UNCLEAN)
+    found = orders(after)
+    assert (found.leader, found.isr, found.last_known_eligible, found.replicas) == (leader, isr, last_known, (1, 2))
 
 
 @pytest.mark.parametrize(
