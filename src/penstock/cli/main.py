@@ -32,6 +32,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Administration": {
         "topic": "list, create, describe, alter, trim and delete topics",
         "group": "list and describe groups, watch lag, reset offsets",
+        "txn": "list and describe transactions, abort one that hangs",
         "config": "get, set and unset configurations of topics, brokers, groups",
         "cluster": "brokers, controller and cluster id",
     },
