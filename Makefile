@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo test lint fuzz prove bench bench-spark clean
+.PHONY: setup demo test lint fuzz prove bench bench-cluster bench-spark clean
 
 setup: $(STAMP)
 
@@ -34,6 +34,11 @@ demo: setup
 bench: setup
 	$(BIN)/python tools/fetch_kafka.py
 	$(BIN)/python benchmarks/run.py
+
+# Half an hour: three brokers beside three of Apache Kafka's.
+bench-cluster: setup
+	$(BIN)/python tools/fetch_kafka.py
+	$(BIN)/python benchmarks/cluster.py
 
 # An hour on a quiet machine: Spark's own connector beside format("penstock").
 bench-spark: setup

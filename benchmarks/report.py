@@ -19,10 +19,10 @@ END = "<!-- one broker: end -->"
 Rounds = dict[str, dict[str, list[float]]]
 
 
-def summary(rounds: Rounds, ceiling: dict[str, float]) -> dict[str, Any]:
+def summary(rounds: Rounds, ceiling: dict[str, float], rows: tuple[Row, ...] = ROWS) -> dict[str, Any]:
     """Every row that was measured: medians, spread, how many times better, and whether that is enough."""
     out: dict[str, Any] = {}
-    for row in ROWS:
+    for row in rows:
         measured = {name: values[row.key] for name, values in rounds.items() if values.get(row.key)}
         if measured:
             out[row.key] = _row(row, measured, ceiling.get(row.key))
@@ -55,13 +55,13 @@ def _verdict(row: Row, medians: dict[str, float]) -> dict[str, Any]:
     return out
 
 
-def markdown(document: dict[str, Any]) -> str:
+def markdown(document: dict[str, Any], rows: dict[str, Row] = BY_KEY) -> str:
     """The table, and under it what it was measured with."""
     lines = [
         "| work | unit | Apache Kafka | Penstock | times better | required | met | null server |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    lines += [_line(BY_KEY[key], entry) for key, entry in document["rows"].items()]
+    lines += [_line(rows[key], entry) for key, entry in document["rows"].items()]
     machine, versions = document["machine"], document["versions"]
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     size = f"{machine['cpus']} processors ({machine['processor']}), {machine['memory_gb']} GB, {machine['system']}"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -45,15 +46,22 @@ func checkVersions(c *connection) error {
 	return r.err
 }
 
-// createTopic makes a topic with one replica; one that exists already is an error.
-func createTopic(c *connection, name string, partitions int, timeout time.Duration) error {
+// createTopic makes a topic; one that exists already is an error. Configs are written as name=value, separated by commas.
+func createTopic(c *connection, name string, partitions, replicas int, configs string, timeout time.Duration) error {
 	w := newRequest(apiCreateTopics, versionCreateTopics, 2)
 	w.count(1)
 	w.text(name)
 	w.int32(int32(partitions))
-	w.int16(1)
+	w.int16(int16(replicas))
 	w.count(0) // assignments
-	w.count(0) // configs
+	pairs := strings.FieldsFunc(configs, func(r rune) bool { return r == ',' })
+	w.count(len(pairs))
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		w.text(key)
+		w.text(value)
+		w.tags()
+	}
 	w.tags()
 	w.int32(int32(timeout.Milliseconds()))
 	w.bool(false)

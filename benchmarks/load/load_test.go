@@ -27,7 +27,7 @@ func openNull(t *testing.T, partitions int) *topic {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := createTopic(c, "load", partitions, time.Second); err != nil {
+	if err := createTopic(c, "load", partitions, 1, "", time.Second); err != nil {
 		t.Fatal(err)
 	}
 	found, err := open(address, "load")

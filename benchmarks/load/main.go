@@ -1,6 +1,6 @@
 // Load for a Kafka-compatible broker: finished frames on raw sockets, so that the broker is the limit and not its client.
 //
-//	load create  -server HOST:PORT -topic T -partitions P
+//	load create  -server HOST:PORT -topic T -partitions P -replicas N -configs NAME=VALUE,...
 //	load produce -server HOST:PORT -topic T -records N -batch-records R -value-bytes B -acks A -connections C -window W
 //	load consume -server HOST:PORT -topic T -records N -connections C
 //	load e2e     -server HOST:PORT -topic T -rate R -seconds S
@@ -22,7 +22,8 @@ import (
 )
 
 type options struct {
-	server, topic, listen                                    string
+	server, topic, listen, configs                           string
+	replicas                                                 int
 	partitions, connections, window, batchRecords, valueSize int
 	acks, rate                                               int
 	records                                                  int64
@@ -37,6 +38,8 @@ func parse(arguments []string) (*options, error) {
 	f.StringVar(&o.topic, "topic", "load", "the topic")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "null: where to listen")
 	f.IntVar(&o.partitions, "partitions", 1, "create: how many partitions")
+	f.IntVar(&o.replicas, "replicas", 1, "create: how many copies of each")
+	f.StringVar(&o.configs, "configs", "", "create: name=value,name=value")
 	f.IntVar(&o.connections, "connections", 1, "how many connections")
 	f.IntVar(&o.window, "window", 5, "produce: requests under way on a connection")
 	f.IntVar(&o.batchRecords, "batch-records", 1, "produce: records in a batch")
@@ -70,7 +73,7 @@ var modes = map[string]func(*options) (any, error){
 			return nil, err
 		}
 		defer c.Close()
-		if err := createTopic(c, o.topic, o.partitions, time.Minute); err != nil {
+		if err := createTopic(c, o.topic, o.partitions, o.replicas, o.configs, time.Minute); err != nil {
 			return nil, err
 		}
 		t, err := led(c, o.topic, time.Minute)

@@ -1,0 +1,138 @@
+"""The loads on three brokers: three copies, two of them in sync at least, acks=all."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from clusters import Cluster
+from loads import Measured, load
+from servers import ServerFailed
+from steps import BATCH_100, BATCH_1000, SINGLE, Values
+
+PARTITIONS = 6
+COPIES = {"replicas": 3, "configs": "min.insync.replicas=2"}
+SYNCED = {"replicas": 3, "configs": "min.insync.replicas=2,flush.messages=1"}
+ALL = {"connections": PARTITIONS, "acks": -1}
+NEVER_MS = 60_000.0
+"""stands for a delay that grows for as long as the load goes on"""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Seconds that a load takes."""
+
+    settle_s: float = 5.0
+    warm_s: float = 8.0
+    load_s: float = 10.0
+    e2e_warm_s: float = 5.0
+    e2e_s: float = 20.0
+
+
+FULL = Sizes()
+QUICK = replace(FULL, settle_s=1.0, warm_s=1.5, load_s=2.0, e2e_warm_s=1.0, e2e_s=3.0)
+
+
+@dataclass
+class Bench:
+    """A cluster under measurement; `rates` are those of the loads so far, for what builds on them."""
+
+    server: Cluster
+    sizes: Sizes
+
+    def __post_init__(self) -> None:
+        self.rates: dict[str, float] = {}
+
+    def produce(self, name: str, topic: dict[str, object], options: dict[str, int]) -> Measured:
+        load(self.server, "create", topic=name, partitions=PARTITIONS, **topic)
+        wanted = {**options, **ALL, "topic": name, "records": 10**9}
+        load(self.server, "produce", seconds=self.sizes.warm_s, **wanted)
+        os.sync()
+        measured = load(self.server, "produce", seconds=self.sizes.load_s, **wanted)
+        self.rates[name] = measured.result["records_per_s"]
+        return measured
+
+
+def idle(bench: Bench) -> Values:
+    time.sleep(bench.sizes.settle_s)
+    return {"memory_idle": bench.server.usage().rss_bytes / 1e6}
+
+
+def produce_100(bench: Bench) -> Values:
+    measured = bench.produce("load-100", COPIES, BATCH_100)
+    return {"produce_100": bench.rates["load-100"] / 1e6, "produce_100_cpu": _cpu_us(measured)}
+
+
+def produce_1000(bench: Bench) -> Values:
+    return {"produce_1000": bench.produce("load-1000", COPIES, BATCH_1000).result["mb_per_s"]}
+
+
+def single(bench: Bench) -> Values:
+    measured = bench.produce("single", COPIES, SINGLE)
+    return {"single": bench.rates["single"] / 1e3, "single_cpu": _cpu_us(measured)}
+
+
+def flush(bench: Bench) -> Values:
+    """Every batch is on the disks of two brokers at least before it is acked."""
+    bench.produce("flush-100", SYNCED, BATCH_100)
+    bench.produce("flush-single", SYNCED, SINGLE)
+    rates = bench.rates
+    return {
+        "flush_100": rates["flush-100"] / 1e6,
+        "flush_100_cost": rates["load-100"] / rates["flush-100"],
+        "flush_single": rates["flush-single"] / 1e3,
+        "flush_single_cost": rates["single"] / rates["flush-single"],
+    }
+
+
+def end_to_end(bench: Bench) -> Values:
+    """A cluster that falls behind for good has no percentile: it is told as a minute."""
+    load(bench.server, "create", topic="end-to-end", partitions=1, **COPIES)
+    options = {"topic": "end-to-end", "rate": 500, "acks": -1}
+    try:
+        load(bench.server, "e2e", seconds=bench.sizes.e2e_warm_s, **options)
+        result = load(bench.server, "e2e", seconds=bench.sizes.e2e_s, **options).result
+    except ServerFailed as failure:
+        if "records arrived within" not in str(failure):
+            raise
+        return {"e2e_p50": NEVER_MS, "e2e_p99": NEVER_MS}
+    return {"e2e_p50": result["p50_ms"], "e2e_p99": result["p99_ms"]}
+
+
+def memory_after_load(bench: Bench) -> Values:
+    return {"memory_loaded": bench.server.usage().rss_bytes / 1e6}
+
+
+def _cpu_us(measured: Measured) -> float:
+    """Microseconds a record, which is also seconds a million."""
+    return measured.server_cpu_s / measured.result["records"] * 1e6
+
+
+@dataclass(frozen=True)
+class Step:
+    run: Callable[[Bench], Values]
+    rows: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+
+
+# In the order in which they run on a fresh cluster.
+STEPS = {
+    "idle": Step(idle, ("memory_idle",)),
+    "produce_100": Step(produce_100, ("produce_100", "produce_100_cpu")),
+    "produce_1000": Step(produce_1000, ("produce_1000",)),
+    "single": Step(single, ("single", "single_cpu")),
+    "end_to_end": Step(end_to_end, ("e2e_p50", "e2e_p99")),
+    "flush": Step(
+        flush,
+        ("flush_100", "flush_100_cost", "flush_single", "flush_single_cost"),
+        needs=("produce_100", "single"),
+    ),
+    "memory": Step(memory_after_load, ("memory_loaded",), needs=("produce_100", "produce_1000", "single")),
+}
+
+
+def chosen(rows: set[str]) -> list[str]:
+    """The steps that fill these rows, with what they build on, in order."""
+    wanted = {name for name, step in STEPS.items() if rows.intersection(step.rows)}
+    wanted.update(need for name in tuple(wanted) for need in STEPS[name].needs)
+    return [name for name in STEPS if name in wanted]
