@@ -1,17 +1,18 @@
-"""Transactions through the client facade, against Apache Kafka: Penstock's brokers do not offer them yet."""
+"""Transactions through the client facade, against Apache Kafka and Penstock."""
 
 import uuid
 from collections.abc import Iterator
 
 import pytest
-from apache import ApacheKafka
+from conftest import RunningCluster
 
 from penstock.client import Admin, ClientError, Consumer, Producer, TopicPartition
 
 
-@pytest.fixture(scope="module")
-def kafka_bootstrap_servers(request, apache_kafka: ApacheKafka) -> str:
-    return request.config.getoption("--kafka-bootstrap-servers") or apache_kafka.bootstrap
+@pytest.fixture(scope="module", params=["apache_kafka", "penstock_broker"], ids=["apache", "penstock"])
+def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
+    cluster: RunningCluster = request.getfixturevalue(request.param)
+    return cluster.bootstrap
 
 
 @pytest.fixture(scope="module")
