@@ -3,7 +3,8 @@
 Kept by looking at the broker that an event touched, and there only at the partitions that moved. What it finds wrong
 are violations, each with the invariant's number:
 
-R1   leader epochs along a log never go back          R4   no two logs differ below their watermarks
+R1   one leader an epoch; along a log they never go back
+R2   who leads has all that was committed            R4   no two logs differ below their watermarks
 R6   a leader's watermark never goes back             R11  an ack means that it is committed
 R14  offsets are dense, a log grows at its end        P1   a producer's batches are there once and in order
 R16  the epochs that a log knows are those of its batches
@@ -48,7 +49,7 @@ class Batch(NamedTuple):
 class Copy:
     """One replica's log as it was last seen."""
 
-    __slots__ = ("batches", "durable", "end", "epoch", "high_watermark", "newest", "synced")
+    __slots__ = ("batches", "durable", "end", "epoch", "high_watermark", "led", "newest", "synced")
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
@@ -58,6 +59,8 @@ class Copy:
         self.high_watermark = 0
         self.synced = 0
         self.epoch = -1
+        self.led = -1
+        """the epoch in which it was last seen leading"""
         self.durable = 0
         """what was synced, or is in a page cache that still stands"""
 
@@ -73,6 +76,8 @@ class Ghost:
         self.high_watermark: dict[str, int] = {}
         """partition -> the furthest that any leader's watermark came"""
         self.copies: dict[tuple[int, str], Copy] = {}
+        self._leaders: dict[tuple[str, int], int] = {}
+        """(partition, leader epoch) -> who leads"""
         self._flush = flush
         self._tell = told
 
@@ -82,7 +87,8 @@ class Ghost:
             copy = self.copies.get((node.id, probe.name))
             if copy is None:
                 copy = self.copies[node.id, probe.name] = Copy()
-            if probe.end != copy.end or probe.high_watermark != copy.high_watermark or probe.synced != copy.synced:
+            moved = probe.end != copy.end or probe.high_watermark != copy.high_watermark or probe.synced != copy.synced
+            if moved or (probe.leads and probe.epoch != copy.led):
                 self._moved(node, copy, probe)
 
     def gone(self, node: Node, *, lost_power: bool) -> None:
@@ -139,13 +145,33 @@ class Ghost:
         if not probe.start <= probe.high_watermark <= probe.end:
             self._tell("R6", f"{where}: the watermark {probe.high_watermark} is not in {probe.start} to {probe.end}")
         if probe.leads:
+            if probe.epoch != copy.led:
+                copy.led = probe.epoch
+                self._led(node, copy, probe)
             self._leader_moved(where, copy, probe)
         copy.end, copy.synced, copy.high_watermark = probe.end, probe.synced, probe.high_watermark
         copy.epoch = probe.epoch
 
+    def _led(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
+        """It leads in an epoch that is new to it."""
+        other = self._leaders.setdefault((probe.name, probe.epoch), node.id)
+        if other != node.id:
+            self._tell("R1", f"{node.host} leads {probe.name} in epoch {probe.epoch}, and broker {other} does")
+        own = {batch.base: batch for batch in copy.batches}
+        for batch in self.committed.get(probe.name, {}).values():
+            if batch.base >= probe.start and own.get(batch.base) != batch:
+                self._tell("R2", f"{node.host} leads {probe.name} without {batch}, which was committed")
+                return
+
     def _leader_moved(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
+        if probe.under_min_isr and probe.epoch == copy.epoch and probe.high_watermark > copy.high_watermark:
+            self._tell("R6", f"{where}: the watermark moves while too few copies are in sync")
         if probe.high_watermark < copy.high_watermark and probe.epoch == copy.epoch:
             self._tell("R6", f"{where}: the watermark went back from {copy.high_watermark} to {probe.high_watermark}")
+        for member in probe.isr if probe.high_watermark > copy.high_watermark else ():
+            other = self.copies.get((member, probe.name))
+            if other is None or max(other.end, other.durable) < probe.high_watermark:
+                self._tell("R6", f"{where}: the watermark is {probe.high_watermark}, broker {member} has less")
         if self._flush and probe.flushes and probe.high_watermark > probe.synced:
             self._tell("S3", f"{where}: the watermark is {probe.high_watermark}, only {probe.synced} is synced")
         if probe.high_watermark > self.high_watermark.get(probe.name, 0):

@@ -25,6 +25,7 @@ from penstock.sim.loop import new_sim_loop
 from penstock.sim.network import Network
 from penstock.sim.options import Options, draw
 from penstock.sim.process import Process
+from penstock.sim.quorum_ghost import QuorumGhost
 from penstock.sim.workload import TOPIC, Workload
 
 _SETUP_US = 60_000_000
@@ -38,6 +39,9 @@ CONFIGS = {
     "log.flush.offset.checkpoint.interval.ms": "700",
     "log.segment.delete.delay.ms": "500",
     "auto.create.topics.enable": "false",
+    "replica.lag.time.max.ms": "3000",
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
 }
 
 
@@ -73,6 +77,7 @@ class Run:
         self._shape: dict[str, int] = {}
         self._read = 0
         self.ghost = Ghost(options.flush, self._violated)
+        self.quorum = QuorumGhost(self._violated)
         self._nodes = {node.host: node for node in self.cluster.nodes}
         self.loop.observer = self._observe
         self.cluster.opened = self.ghost.opened
@@ -149,6 +154,7 @@ class Run:
             node = self._nodes.get(process.host)
             if node is not None and node.process is process:
                 self.ghost.touched(node)
+                self.quorum.touched(node)
 
     def _losing(self, node: Node, lost_power: bool) -> None:
         self.ghost.gone(node, lost_power=lost_power)

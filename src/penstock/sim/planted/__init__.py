@@ -1,6 +1,7 @@
 """Known bugs, planted: patches that the simulator puts into the cores to show that its checks can fail.
 
 Doors: `registry.PLANTED` names every bug with its historical source; `registry.planted(name)` is a context in which it
-is in. `storage` has those of one broker's disk. Invariants: (1) each is caught by the seed that is recorded with it,
-and by one in a stated number of seeds; (2) outside of `planted` the code is as it was. Nothing of it is in the product.
+is in; `registry.find` looks for a run that shows it. `storage` has those of one broker's disk, `cluster` those of the
+quorum and of replication. Invariants: (1) each is found within the number of seeds that is stated with it; (2) outside
+of `planted` the code is as it was. Nothing of it is in the product.
 """
