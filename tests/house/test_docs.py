@@ -39,6 +39,7 @@ NOT_CONFIGS_OF_A_BROKER = {
     "directory.id": "in meta.properties",
     "log.read": "a function",
     "fastcrc.crc32.iscsi": "a function",
+    "penstock.testing.simulate": "a function",
 }
 FILE_SUFFIXES = ("py", "md", "json", "txt", "toml", "log", "properties", "metadata", "checkpoint", "sh", "out", "class")
 

@@ -1,7 +1,7 @@
 """A real broker inside a test process, and the pytest plug-in that hands it out.
 
 Doors: `Cluster` (a context manager), the fixtures of `penstock.testing.plugin`, which pytest finds by itself, and
-`simulate` (your own asyncio code against brokers, network, disks and time in simulation, by a seed).
+`simulation.simulate` (your own asyncio code against brokers, network, disks and time in simulation, by a seed).
 
 Invariants:
 1. Importing this package or the plug-in loads neither a broker nor a client: projects that do not use it pay nothing.
