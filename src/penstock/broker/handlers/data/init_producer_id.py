@@ -6,6 +6,7 @@ Deviation: version 6, with two-phase commits, is not stable in Kafka either and 
 from __future__ import annotations
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ids import is_valid_text
 from penstock.broker.handlers.transactions.refusing import fenced
 from penstock.broker.network.session import Session
 from penstock.core.security.acl import Operation, Resource
@@ -31,7 +32,7 @@ async def _transactional(
 ) -> InitProducerIdResponse:
     if not session.allows(Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id or ""):
         return InitProducerIdResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if not request.transactional_id:
+    if not request.transactional_id or not is_valid_text(request.transactional_id):
         return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
         answer: InitProducerIdResponse = await session.services.transactions.init_producer_id(request)
