@@ -4,6 +4,7 @@ Kept by looking at the broker that an event touched, and there only at the parti
 are violations, each with the invariant's number:
 
 R1   one leader an epoch; along a log they never go back
+R3   who joins the ISR has all that was committed
 R2   who leads has all that was committed            R4   no two logs differ below their watermarks
 R6   a leader's watermark never goes back             R11  an ack means that it is committed
 R14  offsets are dense, a log grows at its end        P1   a producer's batches are there once and in order
@@ -49,7 +50,7 @@ class Batch(NamedTuple):
 class Copy:
     """One replica's log as it was last seen."""
 
-    __slots__ = ("batches", "durable", "end", "epoch", "high_watermark", "led", "newest", "synced")
+    __slots__ = ("batches", "durable", "end", "epoch", "high_watermark", "isr", "led", "newest", "synced")
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
@@ -61,6 +62,7 @@ class Copy:
         self.epoch = -1
         self.led = -1
         """the epoch in which it was last seen leading"""
+        self.isr: tuple[int, ...] = ()
         self.durable = 0
         """what was synced, or is in a page cache that still stands"""
 
@@ -88,7 +90,7 @@ class Ghost:
             if copy is None:
                 copy = self.copies[node.id, probe.name] = Copy()
             moved = probe.end != copy.end or probe.high_watermark != copy.high_watermark or probe.synced != copy.synced
-            if moved or (probe.leads and probe.epoch != copy.led):
+            if moved or (probe.leads and (probe.epoch != copy.led or probe.isr != copy.isr)):
                 self._moved(node, copy, probe)
 
     def gone(self, node: Node, *, lost_power: bool) -> None:
@@ -114,8 +116,9 @@ class Ghost:
             if probe.failure is None and probe.end < min(copy.durable, copy.end):
                 self._tell("S1", f"{where} ends at {probe.end}, {copy.durable} was durable")
             known = {batch.base: batch for batch in copy.batches}
-            strange = next((batch for batch in found if known.get(batch.base) != batch), None)
-            if strange is not None and copy.end:
+            # What was being written when the power went may be there whole, beyond the end that anybody has seen.
+            strange = next((one for one in found if one.base < copy.end and known.get(one.base) != one), None)
+            if strange is not None:
                 self._tell("S1", f"{where} has {strange} that it did not have before")
             copy.set(found)
             copy.epoch = probe.epoch
@@ -148,6 +151,8 @@ class Ghost:
             if probe.epoch != copy.led:
                 copy.led = probe.epoch
                 self._led(node, copy, probe)
+            if probe.isr != copy.isr:
+                self._isr_changed(where, copy, probe)
             self._leader_moved(where, copy, probe)
         copy.end, copy.synced, copy.high_watermark = probe.end, probe.synced, probe.high_watermark
         copy.epoch = probe.epoch
@@ -163,14 +168,25 @@ class Ghost:
                 self._tell("R2", f"{node.host} leads {probe.name} without {batch}, which was committed")
                 return
 
+    def _reach(self, node_id: int, partition: str) -> int:
+        """How far a copy goes, in its page cache or on its disk, as far as was seen."""
+        copy = self.copies.get((node_id, partition))
+        return 0 if copy is None else max(copy.end, copy.durable)
+
+    def _isr_changed(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
+        committed = self.high_watermark.get(probe.name, 0)
+        for member in probe.isr:
+            if member not in copy.isr and self._reach(member, probe.name) < committed:
+                self._tell("R3", f"{where}: broker {member} joins the ISR and has not all up to {committed}")
+        copy.isr = probe.isr
+
     def _leader_moved(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         if probe.under_min_isr and probe.epoch == copy.epoch and probe.high_watermark > copy.high_watermark:
             self._tell("R6", f"{where}: the watermark moves while too few copies are in sync")
         if probe.high_watermark < copy.high_watermark and probe.epoch == copy.epoch:
             self._tell("R6", f"{where}: the watermark went back from {copy.high_watermark} to {probe.high_watermark}")
         for member in probe.isr if probe.high_watermark > copy.high_watermark else ():
-            other = self.copies.get((member, probe.name))
-            if other is None or max(other.end, other.durable) < probe.high_watermark:
+            if self._reach(member, probe.name) < probe.high_watermark:
                 self._tell("R6", f"{where}: the watermark is {probe.high_watermark}, broker {member} has less")
         if self._flush and probe.flushes and probe.high_watermark > probe.synced:
             self._tell("S3", f"{where}: the watermark is {probe.high_watermark}, only {probe.synced} is synced")

@@ -1,7 +1,7 @@
 """What is true of the metadata quorum, whatever its nodes say.
 
 K1  one leader an epoch                        K2  epochs never go back, a vote is given once an epoch
-K3  what is committed is synced at a majority  K7  nothing that a node knew to be committed is cut off
+K3  what is committed is synced at a majority  K7  nothing that is committed and on a disk is cut off
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ class QuorumGhost:
     def _check_past(self, node: Node, before: QuorumProbe, probe: QuorumProbe) -> None:
         if probe.epoch < before.epoch:
             self._tell("K2", f"{node.host} goes back from epoch {before.epoch} to {probe.epoch}")
-        if probe.end < before.high_watermark:
-            self._tell("K7", f"{node.host} ends at {probe.end}, {before.high_watermark} was committed")
+        kept = min(before.high_watermark, before.synced)
+        if probe.end < kept:
+            self._tell("K7", f"{node.host} ends at {probe.end}, {kept} was committed and on its disk")
 
     def _check_majority(self, node: Node, probe: QuorumProbe) -> None:
         ends = [self._seen[voter].synced if voter in self._seen else 0 for voter in probe.voters]
