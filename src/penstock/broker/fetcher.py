@@ -87,6 +87,8 @@ class Lane:
     def add(self, partition: Partition, attempts: int = 0) -> None:
         key = (partition.topic_id, partition.name.partition)
         self._delayed.pop(key, None)
+        if partition.log.failure is not None:
+            return  # it takes nothing any more, and its leader must not count on what it could not sync
         self._forgotten.pop(key, None)
         self._places[key] = _Place(partition, self._sequence + 1, attempts)
         self._changed[key] = None
@@ -233,7 +235,7 @@ class Lane:
         self._changed[key] = None
         self._partitions.upkeep.copied_bytes += len(records) - start
         if self._partitions.accept(partition, records, start, len(records) - start):
-            self._await_sync(partition)
+            self._await_sync(key, partition)
 
     def _cut(self, key: Key, partition: Partition, epoch: int, end_offset: int) -> None:
         offset = cut_at(partition.log, epoch, end_offset)
@@ -242,12 +244,16 @@ class Lane:
         self._changed[key] = None
         log.info("a copy was cut to its leader's history", partition=str(partition.name), was=before, now=offset)
 
-    def _await_sync(self, partition: Partition) -> None:
+    def _await_sync(self, key: Key, partition: Partition) -> None:
         self._syncing += 1
-        self._partitions.waiters.when_synced(partition, partition.log.end_offset, self._on_synced)
+        then = partial(self._on_synced, key, partition)
+        self._partitions.waiters.when_synced(partition, partition.log.end_offset, then)
 
-    def _on_synced(self) -> None:
+    def _on_synced(self, key: Key, partition: Partition) -> None:
+        """Or it never will be: then the next fetch must not tell the leader that it is."""
         self._syncing -= 1
+        if partition.log.failure is not None:
+            self._forget(key)
         self._pump()
 
     def _refused(self, key: Key, place: _Place, code: ErrorCode) -> None:

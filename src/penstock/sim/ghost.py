@@ -6,7 +6,8 @@ are violations, each with the invariant's number:
 R1   one leader an epoch; along a log they never go back
 R3   who joins the ISR has all that was committed
 R2   who leads has all that was committed            R4   no two logs differ below their watermarks
-R6   a leader's watermark never goes back             R11  an ack means that it is committed
+R6   a leader's watermark never goes back, nor past what a member of the ISR has (has synced, with flush.messages=1)
+R11  an ack means that it is committed
 R14  offsets are dense, a log grows at its end        P1   a producer's batches are there once and in order
 R16  the epochs that a log knows are those of its batches
 S4   what was written is read back as it was           S5   nothing that was durable is damaged
@@ -50,7 +51,7 @@ class Batch(NamedTuple):
 class Copy:
     """One replica's log as it was last seen."""
 
-    __slots__ = ("batches", "durable", "end", "epoch", "high_watermark", "isr", "led", "newest", "synced")
+    __slots__ = ("batches", "durable", "end", "epoch", "high_watermark", "isr", "led", "newest", "on_disk", "synced")
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
@@ -65,10 +66,19 @@ class Copy:
         self.isr: tuple[int, ...] = ()
         self.durable = 0
         """what was synced, or is in a page cache that still stands"""
+        self.on_disk = 0
+        """what was synced, by whichever life of the broker"""
 
     def set(self, batches: list[Batch]) -> None:
         self.batches = batches
         self.newest = {batch.producer[0]: batch for batch in batches if batch.producer[0] >= 0}
+
+    def see(self, probe: PartitionProbe) -> None:
+        self.end, self.synced, self.high_watermark = probe.end, probe.synced, probe.high_watermark
+        self.epoch = probe.epoch
+
+    def see_disk(self, probe: PartitionProbe) -> None:
+        self.on_disk = min(max(self.on_disk, probe.synced), probe.end)
 
 
 class Ghost:
@@ -121,8 +131,8 @@ class Ghost:
             if strange is not None:
                 self._tell("S1", f"{where} has {strange} that it did not have before")
             copy.set(found)
-            copy.epoch = probe.epoch
-            copy.end, copy.synced, copy.high_watermark = probe.end, probe.synced, probe.high_watermark
+            copy.see(probe)
+            copy.see_disk(probe)
             wrong = next((batch for batch in found if probe.log.epochs.at(batch.base) != batch.epoch), None)
             if wrong is not None:
                 epoch = probe.log.epochs.at(wrong.base)
@@ -136,6 +146,7 @@ class Ghost:
 
     def _moved(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
         where = f"{node.host} {probe.name}"
+        copy.see_disk(probe)
         if probe.end > copy.end:
             try:
                 self._grown(where, copy, probe)
@@ -154,8 +165,7 @@ class Ghost:
             if probe.isr != copy.isr:
                 self._isr_changed(where, copy, probe)
             self._leader_moved(where, copy, probe)
-        copy.end, copy.synced, copy.high_watermark = probe.end, probe.synced, probe.high_watermark
-        copy.epoch = probe.epoch
+        copy.see(probe)
 
     def _led(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
         """It leads in an epoch that is new to it."""
@@ -168,15 +178,18 @@ class Ghost:
                 self._tell("R2", f"{node.host} leads {probe.name} without {batch}, which was committed")
                 return
 
-    def _reach(self, node_id: int, partition: str) -> int:
-        """How far a copy goes, in its page cache or on its disk, as far as was seen."""
-        copy = self.copies.get((node_id, partition))
-        return 0 if copy is None else max(copy.end, copy.durable)
+    def _reach(self, node_id: int, probe: PartitionProbe) -> int:
+        """How far a copy of this partition goes, as far as was seen: on its disk where only that counts, else in its
+        page cache too."""
+        copy = self.copies.get((node_id, probe.name))
+        if copy is None:
+            return 0
+        return copy.on_disk if self._flush and probe.flushes else max(copy.end, copy.durable)
 
     def _isr_changed(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         committed = self.high_watermark.get(probe.name, 0)
         for member in probe.isr:
-            if member not in copy.isr and self._reach(member, probe.name) < committed:
+            if member not in copy.isr and self._reach(member, probe) < committed:
                 self._tell("R3", f"{where}: broker {member} joins the ISR and has not all up to {committed}")
         copy.isr = probe.isr
 
@@ -186,7 +199,7 @@ class Ghost:
         if probe.high_watermark < copy.high_watermark and probe.epoch == copy.epoch:
             self._tell("R6", f"{where}: the watermark went back from {copy.high_watermark} to {probe.high_watermark}")
         for member in probe.isr if probe.high_watermark > copy.high_watermark else ():
-            if self._reach(member, probe.name) < probe.high_watermark:
+            if self._reach(member, probe) < probe.high_watermark:
                 self._tell("R6", f"{where}: the watermark is {probe.high_watermark}, broker {member} has less")
         if self._flush and probe.flushes and probe.high_watermark > probe.synced:
             self._tell("S3", f"{where}: the watermark is {probe.high_watermark}, only {probe.synced} is synced")

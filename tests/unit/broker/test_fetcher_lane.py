@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
@@ -50,8 +51,9 @@ class Follower:
         topic = Topic("t", ID, {index: Partition((1, 2), (1, 2), 1, 3, 0) for index in (0, 1)})
         values = {name.replace("_", "."): value for name, value in config.items()}
         jobs = ThreadJobs(asyncio.get_running_loop())
+        self.disk = SimDisk(Random(1))
         self.partitions = Partitions(
-            SimDisk(Random(1)), "", SystemClock(), jobs, SystemRandom(), Waiters(), 2, lambda *_: values
+            self.disk, "", SystemClock(), jobs, SystemRandom(), Waiters(), 2, lambda *_: values
         )
         self.partitions.open(Image(topics={"t": topic}, topics_by_id={ID: topic}))
         self.leader = Leader()
@@ -158,6 +160,24 @@ async def test_a_log_that_is_flushed_is_synced_before_the_leader_hears_of_it():
     await follower.partitions.commit.drained()
     assert follower.copy().log.synced_offset == 1
     assert places(follower.leader.request()) == {0: (3, 1, 3)}
+
+
+@on_a_loop
+async def test_a_copy_whose_sync_failed_is_not_told_to_the_leader_as_here():
+    """The leader would count it, commit what the power may still take, and have it elected without that."""
+    follower = Follower(flush_messages="1")
+    follower.lane.add(follower.copy())
+    follower.lane.add(follower.copy(1))
+    follower.leader.answer()
+    follower.disk.fail_next("sync", errno.EIO, path_contains="t-0/")
+    follower.leader.answer(data(0, 1))
+    await follower.partitions.commit.drained()
+    assert follower.copy().log.failure is not None
+    asked = follower.leader.request()
+    assert (places(asked), asked.forgotten) == ({}, [(ID, [0])])
+    follower.lane.add(follower.copy())
+    follower.leader.answer()
+    assert places(follower.leader.request()) == {}, "not in a later epoch either"
 
 
 @on_a_loop
