@@ -37,12 +37,15 @@ class ControllerDuties:
         self._clock = clock
         self._stirred = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._evening: asyncio.Task[None] | None = None
+        """a round of the balancer, apart from the rest: it asks brokers, and one that does not answer must not keep
+        another from being fenced"""
         self._due_ms: dict[str, int] = {}
         """when each of `_rounds` is next due; empty while this controller is not active"""
         self._rounds: dict[str, tuple[int, Callable[[], Awaitable[None]]]] = {
             "preferred": (1000 * config.number("leader.imbalance.check.interval.seconds"), self._give_leaders_back),
             "unclean": (config.number("unclean.leader.election.interval.ms"), self._elect_uncleanly),
-            "balance": (config.number("penstock.balance.interval.ms"), self._balance),
+            "balance": (config.number("penstock.balance.interval.ms"), self._begin_balance),
         }
         """what is done every so many milliseconds"""
         controller.watch_sessions(self._stirred.set)
@@ -51,9 +54,10 @@ class ControllerDuties:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [one for one in (self._task, self._evening) if one is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self) -> None:
         while True:
@@ -123,11 +127,19 @@ class ControllerDuties:
         node = self._controller.node
         await self._change(lambda image: decide_unclean_leaders(image, node, _ELECTIONS_AT_ONCE))
 
+    async def _begin_balance(self) -> None:
+        if not self._config.flag("penstock.balance.enable") or len(self._controller.image.brokers) < 2:
+            return
+        if self._evening is None or self._evening.done():
+            self._evening = asyncio.get_running_loop().create_task(self._balance())
+
     async def _balance(self) -> None:
-        if self._config.flag("penstock.balance.enable") and len(self._controller.image.brokers) > 1:
+        limits = self._balancing.limits
+        try:
             sizes = await self._balancing.sizes(self._controller.image)
-            limits = self._balancing.limits
             await self._change(lambda image: decide_balance(image, self._controller.node, sizes, limits))
+        except KafkaError as error:
+            log.warning("data and leaders could not be evened", fault=str(error))
 
     async def _change(self, decide: Callable[[Image], list[Message]]) -> None:
         await self._controller.change(lambda image: Result(None, decide(image)))

@@ -9,12 +9,15 @@ from typing import cast
 import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ports import Clock
+from penstock.broker.balancing import Balancing
 from penstock.broker.config import BrokerConfig
 from penstock.broker.controller import Controller
 from penstock.broker.controller_duties import ControllerDuties
 from penstock.broker.embedded import single_node
 from penstock.broker.quorum import Quorum
-from penstock.broker.system import SystemRandom
+from penstock.broker.system import SystemClock, SystemRandom
+from penstock.core.controller.balance import Place
 from penstock.core.metadata.effective import Node
 from penstock.protocol.generated.broker_heartbeat_request import BrokerHeartbeatRequest
 from penstock.protocol.message import Message
@@ -60,12 +63,14 @@ class Log:
 
 
 class Bench:
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock | None = None, **config: str) -> None:
         self.now = Now()
         self.log = Log()
-        self.config = BrokerConfig(single_node("/nowhere"))
-        self.controller = Controller(cast(Quorum, self.log), Node(1, {}), self.config, self.now)
-        self.duties = ControllerDuties(self.controller, self.config, self.now, SystemRandom())
+        values = {name.replace("_", "."): value for name, value in config.items()}
+        self.config = BrokerConfig({**single_node("/nowhere"), **values})
+        clock = self.now if clock is None else clock
+        self.controller = Controller(cast(Quorum, self.log), Node(1, {}), self.config, clock)
+        self.duties = ControllerDuties(self.controller, self.config, clock, SystemRandom())
 
     async def beat(self, broker: int, connection: object) -> int:
         request = BrokerHeartbeatRequest(broker_id=broker, broker_epoch=10 + broker, current_metadata_offset=100)
@@ -169,5 +174,54 @@ def test_an_active_controller_sets_the_minimum_that_eligible_leaders_are_judged_
     async def told(bench: Bench) -> None:
         await bench.after(0)
         assert bench.log.image.configs == {(4, ""): {"min.insync.replicas": "1"}}
+
+    story(told)
+
+
+def test_a_silent_broker_is_fenced_in_a_clusters_first_minute():
+    """While nobody had a session the controller had nothing to look after: it must not sleep through the end of the
+    first one that begins."""
+
+    async def run() -> None:
+        bench = Bench(SystemClock(), broker_session_timeout_ms="50")
+        bench.log.image = cluster(partition([1, 2], [1], leader=-1), alive=())
+        bench.log.lead(True)
+        bench.duties.start()
+        try:
+            async with asyncio.timeout(10):
+                while not bench.log.image.configs:  # its first round is over
+                    await asyncio.sleep(0.001)
+                await bench.beat(1, "a")
+                assert not bench.log.image.brokers[1].fenced
+                while not bench.log.image.brokers[1].fenced:
+                    await asyncio.sleep(0.001)
+        finally:
+            await bench.duties.stop()
+
+    asyncio.run(run())
+
+
+def test_a_broker_that_does_not_tell_the_balancer_its_sizes_keeps_no_other_from_being_fenced(monkeypatch):
+    asked = asyncio.Event()
+
+    async def silence(*_: object) -> dict[Place, int]:
+        asked.set()
+        await asyncio.Event().wait()
+        return {}
+
+    async def told(bench: Bench) -> None:
+        monkeypatch.setattr(Balancing, "sizes", silence)
+        await bench.after(0)
+        await bench.beat(1, "a")
+        await bench.beat(2, "b")
+        bench.now.ms = bench.config.number("penstock.balance.interval.ms") - 1
+        await bench.beat(1, "a")
+        await bench.beat(2, "b")
+        async with asyncio.timeout(10):
+            assert await bench.after(1) == []
+            await asked.wait()
+            await bench.beat(1, "a")
+            assert await bench.after(SESSION_MS - 1) == [2]
+        await bench.duties.stop()
 
     story(told)
