@@ -54,4 +54,9 @@ class ThreadJobs:
         if self._closed or future.cancelled():
             return
         fault = future.exception()
-        self._loop.call_soon_threadsafe(done, fault if fault is not None else future.result())
+        try:
+            self._loop.call_soon_threadsafe(done, fault if fault is not None else future.result())
+        except RuntimeError:
+            # The loop may be closed at any moment where a start failed or was called off: nobody waits any more.
+            if not self._loop.is_closed():
+                raise
