@@ -148,7 +148,7 @@ class Broker:
         self._isr = Isr(partitions, self._clock, config.node_id)
         controller = Controller(quorum, self._node, config, self._clock)
         link = ControllerLink(quorum, self._clock, self._random)
-        lifecycle = Lifecycle(config, quorum, link, self._clock)
+        lifecycle = Lifecycle(config, quorum, link, self._clock, lambda: partitions.refusal)
         self._fetchers = Fetchers(config, partitions, self._clock, self._random, lambda: lifecycle.broker_epoch)
         creation = TopicCreation(link, quorum, self._node)
         offsets = StateTopic(OFFSETS_TOPIC, partitions, lambda: quorum.image)

@@ -33,6 +33,8 @@ _BACKOFF_MS = 10
 """before the second try; it doubles up to replica.fetch.backoff.ms"""
 _TOLD_AFTER = 5
 """failures in a row before the journal hears of them: a leader that stops is no news"""
+_QUIET_S = 30.0
+"""after the journal has heard of a copy that could not be written: as long as the disk is full, all of them fail"""
 _LATEST, _EARLIEST = -1, -2
 _LEADER = -1
 """the one node that the client of a lane knows"""
@@ -79,6 +81,8 @@ class Lane:
         self._syncing = 0
         self._failures = 0
         self._retry: asyncio.TimerHandle | None = None
+        self._quiet_until_s = 0.0
+        """on the loop's clock"""
         self._closed = False
 
     def __len__(self) -> int:
@@ -215,7 +219,6 @@ class Lane:
             if copy.error_code:
                 self._refused(key, place, ErrorCode(copy.error_code))
                 return
-            place.attempts = 0
             if copy.diverging is not None:
                 # The leader's watermark says nothing yet: what is left may have to be cut again.
                 self._cut(key, partition, *copy.diverging)
@@ -224,9 +227,16 @@ class Lane:
                 self._append(key, partition, copy.records)
             if partition.told(copy.high_watermark, copy.log_start):
                 self._partitions.waiters.moved(partition, 1)
+            place.attempts = 0
         except (KafkaError, OSError) as error:
-            log.error("a copy could not be written", partition=str(partition.name), error=str(error))
+            self._tell_of(partition, error)
             self._delay(key, place)
+
+    def _tell_of(self, partition: Partition, error: Exception) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._quiet_until_s:
+            self._quiet_until_s = now_s + _QUIET_S
+            log.error("a copy could not be written", partition=str(partition.name), error=str(error))
 
     def _append(self, key: Key, partition: Partition, records: memoryview) -> None:
         start = _first_new(records, partition)

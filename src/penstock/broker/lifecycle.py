@@ -1,13 +1,14 @@
 """This broker's life in the cluster: it registers, sends heartbeats, is unfenced once it is ready, and leaves in order.
 
-Registered, it is fenced until its own image has its registration. A controlled shutdown is asked for with heartbeats
+Registered, it is fenced until its own image has its registration. While it cannot write it asks to be fenced again, so
+that others lead, where there are others. A controlled shutdown is asked for with heartbeats
 too: the controller gives what it led to others, and only then lets it go.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock, Disk
@@ -50,7 +51,15 @@ def last_clean_epoch(disk: Disk) -> int:
 class Lifecycle:
     """Invariant: `broker_epoch` is the one of the last registration that was accepted."""
 
-    def __init__(self, config: BrokerConfig, quorum: Quorum, link: ControllerLink, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        quorum: Quorum,
+        link: ControllerLink,
+        clock: Clock,
+        unfit: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`unfit`: why this broker cannot write now; None where it can."""
         self.broker_epoch = -1
         """Known once the broker is registered."""
         self.is_fenced = True
@@ -58,6 +67,9 @@ class Lifecycle:
         self._quorum = quorum
         self._link = link
         self._clock = clock
+        self._unfit = unfit
+        self._wants_aside = False
+        """what the last heartbeat said: that others should lead, for this broker cannot write"""
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._unfenced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -93,6 +105,9 @@ class Lifecycle:
         while not self._released.done():
             await asyncio.wait({self._released}, timeout=_LEAVING_EVERY_MS / 1000)
             now_ms = self._clock.monotonic_ms()
+            if self._quorum.is_cut_off:
+                log.info("too few voters are left to let the broker go: it stops", broker=self._config.node_id)
+                break
             if now_ms - self._answered_ms > _LEAVE_WITHOUT_ANSWER_MS or now_ms - began_ms > _LEAVE_MS:
                 log.warning("the controller could not be told that the broker stops", broker=self._config.node_id)
                 break
@@ -128,7 +143,8 @@ class Lifecycle:
 
     async def _sleep(self, wait_ms: int) -> None:
         """Until the next heartbeat is due, or something has happened that the controller must hear of at once: that
-        its connection is lost, or that another is active, which does not know this broker to be alive."""
+        its connection is lost, that another is active, which does not know this broker to be alive, or that this
+        broker cannot write any more, or can again."""
         while wait_ms > 0 and not self._wake.is_set():
             step_ms = min(wait_ms, _LOOK_MS)
             try:
@@ -136,18 +152,25 @@ class Lifecycle:
                     await self._wake.wait()
             except TimeoutError:
                 wait_ms -= step_ms
-            if not self._link.is_open(_CHANNEL):
+            if not self._link.is_open(_CHANNEL) or self._wants_aside != self._should_step_aside():
                 return
+
+    def _should_step_aside(self) -> bool:
+        """Only where there are others: the last broker goes on, for what it has can still be read."""
+        if self._unfit() is None or self._released is not None:
+            return False
+        return any(one.active and one.id != self._config.node_id for one in self._quorum.image.brokers.values())
 
     async def _heartbeat(self) -> int:
         """One heartbeat; how long until the next."""
         leaving, interval_ms = self._released is not None, self._config.number("broker.heartbeat.interval.ms")
         offset = self._quorum.image.offset
+        self._wants_aside = self._should_step_aside()
         request = BrokerHeartbeatRequest(
             broker_id=self._config.node_id,
             broker_epoch=self.broker_epoch,
             current_metadata_offset=offset,
-            want_fence=offset < self.broker_epoch,
+            want_fence=offset < self.broker_epoch or self._wants_aside,
             want_shut_down=leaving,
         )
         answer: BrokerHeartbeatResponse = await self._link.ask(request, interval_ms, channel=_CHANNEL)
@@ -159,9 +182,9 @@ class Lifecycle:
 
     def _take(self, answer: BrokerHeartbeatResponse) -> None:
         if answer.is_fenced and not self.is_fenced and self._released is None:
-            log.warning(
-                "this broker was fenced: its heartbeats did not reach the controller", broker=self._config.node_id
-            )
+            unfit = self._unfit() if self._wants_aside else None
+            reason = "its heartbeats did not reach the controller" if unfit is None else unfit
+            log.warning("this broker was fenced", broker=self._config.node_id, reason=reason)
         self.is_fenced = answer.is_fenced
         if not self.is_fenced and not self._unfenced.done():
             self._unfenced.set_result(None)

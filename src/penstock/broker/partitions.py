@@ -195,7 +195,10 @@ class Partitions:
         return appended
 
     def accept(self, partition: Partition, buf: Writable, at: int, size: int) -> bool:
-        """Append what the leader sent. Whether it has to be synced before the leader may be told that it is here."""
+        """Append what the leader sent. Whether it has to be synced before the leader may be told that it is here.
+        Clients' records do not fill the room that is kept for the brokers' own."""
+        if self.refusal is not None and partition.name.topic not in FLUSHED_TOPICS:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self.refusal)
         now_ms = self._clock.wall_ms()
         partition.accept(buf, at, size, now_ms=now_ms)
         if partition.log.config.flush_messages == 1:

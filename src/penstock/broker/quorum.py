@@ -134,6 +134,11 @@ class Quorum:
         return self._led_epoch is not None
 
     @property
+    def is_cut_off(self) -> bool:
+        """So many voters are gone that nothing can be committed, by whomever."""
+        return self._raft.is_cut_off
+
+    @property
     def role(self) -> str:
         """As Kafka's metrics call it."""
         if self._raft.role.name == "follower" and not self._raft.is_voter:
@@ -430,7 +435,8 @@ class Quorum:
         """A leader that stops says so, and the others need not wait for it to be missed."""
         if self._failure is not None or not self._raft.others or self._raft.role.name != "leader":
             return
-        await self._proposals.decided(_RESIGN_MS)
+        if not self.is_cut_off:
+            await self._proposals.decided(_RESIGN_MS)
 
         def resign(now_ms: int) -> None:
             self._raft.resign(now_ms)

@@ -92,6 +92,13 @@ def test_the_brokers_own_records_are_still_written(machine: Machine):
 
 
 @on_a_loop
+def test_what_a_leader_sends_does_not_fill_the_reserve_either(machine: Machine):
+    machine.has(free=0)
+    with pytest.raises(KafkaError, match="nearly full"):
+        machine.partitions.accept(machine.led, bytearray(), 0, 0)
+
+
+@on_a_loop
 def test_writes_go_on_when_there_is_room_again(machine: Machine):
     machine.has(free=0)
     machine.has(free=TOTAL)

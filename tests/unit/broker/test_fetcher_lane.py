@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
@@ -208,3 +209,30 @@ async def test_a_refused_partition_is_left_out_for_a_moment_and_then_asked_for_a
             break
         await asyncio.sleep(0.01)
     assert places(follower.leader.asked[1][0]) == {0: (3, 0, -1)}
+
+
+def test_a_copy_that_cannot_be_written_is_tried_ever_more_seldom_and_told_once(caplog):
+    async def told() -> None:
+        follower = Follower()
+        follower.partitions.refusal = "the disk is full"
+        follower.lane.add(follower.copy())
+        began_s, tries_s = asyncio.get_running_loop().time(), []
+        for _ in range(4):
+            await _asked(follower)
+            tries_s.append(asyncio.get_running_loop().time() - began_s)
+            follower.leader.answer(data(0))
+        assert tries_s[-1] >= 0.01 + 0.02 + 0.04, "each wait is twice the one before"
+        follower.partitions.refusal = None
+        await _asked(follower)
+        follower.leader.answer(data(0))
+        assert follower.copy().log.end_offset == 1
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(told())
+    assert len([one for one in caplog.records if "could not be written" in one.getMessage()]) == 1
+
+
+async def _asked(follower: Follower) -> None:
+    async with asyncio.timeout(10):
+        while not follower.leader.asked:
+            await asyncio.sleep(0.001)

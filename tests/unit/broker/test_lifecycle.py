@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
@@ -27,6 +28,7 @@ from penstock.protocol.generated.broker_registration_response import BrokerRegis
 from penstock.protocol.generated.controller_registration_response import ControllerRegistrationResponse
 from penstock.protocol.message import Message
 from penstock.sim.disk import SimDisk
+from tests.unit.core.controller.moves import cluster
 
 FENCED = BrokerHeartbeatResponse(is_fenced=True)
 UNFENCED = BrokerHeartbeatResponse(is_fenced=False)
@@ -42,12 +44,14 @@ class Scene:
         self.registered: list[Message | KafkaError] = [BrokerRegistrationResponse(broker_epoch=40)]
         self.beaten: list[Message | KafkaError] = [UNFENCED]
         self.is_connected = True
+        self.unfit: str | None = None
         self.quorum = SimpleNamespace(
             image=Image(offset=40),
             cluster_id="c",
             identity=SimpleNamespace(directory_id=b"d" * 16),
             controller_endpoints=(),
             subscribe=self._subscribe,
+            is_cut_off=False,
         )
         self._follower: Callable[[Delta, Image], None]
         self.life: Lifecycle
@@ -97,7 +101,7 @@ def story(told: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
         scene = Scene()
         config = BrokerConfig(single_node("/nowhere"))
         link, quorum = cast(ControllerLink, scene), cast(Quorum, scene.quorum)
-        scene.life = Lifecycle(config, quorum, link, SystemClock())
+        scene.life = Lifecycle(config, quorum, link, SystemClock(), lambda: scene.unfit)
         try:
             await told(scene)
         finally:
@@ -149,6 +153,43 @@ def test_it_wants_to_be_fenced_until_its_image_has_its_registration():
     story(told)
 
 
+def test_a_broker_that_cannot_write_asks_to_be_fenced_and_not_any_more_once_it_can():
+    async def told(scene: Scene) -> None:
+        scene.quorum.image = replace(cluster(alive=(1, 2)), offset=40)
+        await scene.join()
+        scene.unfit = "the disk is full"
+        await scene.until(lambda: scene.heartbeats[-1].want_fence)
+        scene.unfit = None
+        await scene.until(lambda: not scene.heartbeats[-1].want_fence)
+
+    story(told)
+
+
+def test_the_last_broker_does_not_ask_to_be_fenced_though_it_cannot_write():
+    async def told(scene: Scene) -> None:
+        scene.quorum.image = replace(cluster(alive=(1,)), offset=40)
+        scene.unfit = "the disk is full"
+        await scene.join()
+        scene.is_connected = False  # so that there are more of them
+        await scene.until(lambda: len(scene.heartbeats) > 1)
+        assert [one for one in scene.heartbeats if one.want_fence] == []
+
+    story(told)
+
+
+def test_a_broker_that_cannot_write_leaves_in_order_all_the_same():
+    async def told(scene: Scene) -> None:
+        scene.quorum.image = replace(cluster(alive=(1, 2)), offset=40)
+        scene.unfit = "the disk is full"
+        await scene.join()
+        scene.beaten = [UNFENCED, LET_GO]
+        asked = len(scene.heartbeats)
+        await scene.life.leave()
+        assert not any(one.want_fence for one in scene.heartbeats[asked:])
+
+    story(told)
+
+
 def test_a_lost_connection_is_made_again_at_once():
     async def told(scene: Scene) -> None:
         await scene.join()
@@ -179,6 +220,17 @@ def test_it_leaves_when_the_controller_lets_it_go():
         await scene.life.leave()
         wants = [one.want_shut_down for one in scene.heartbeats[asked:]]
         assert wants[:3] == [True, True, True]
+
+    story(told)
+
+
+def test_it_does_not_wait_for_a_controller_where_there_can_be_none():
+    async def told(scene: Scene) -> None:
+        await scene.join()
+        scene.beaten = [KafkaError(ErrorCode.REQUEST_TIMED_OUT)]
+        scene.quorum.is_cut_off = True
+        async with asyncio.timeout(1):
+            await scene.life.leave()
 
     story(told)
 

@@ -140,6 +140,24 @@ def decide_fence_broker(image: Image, node: Node, broker_id: int) -> list[Messag
     return [*_without(image, node, broker_id), change]
 
 
+def holds_alone(image: Image, node: Node, broker_id: int) -> bool:
+    """Whether the broker leads something that nobody else could lead."""
+    outlook = Outlook(image, node, leaving=broker_id)
+    led = _led_by(image, broker_id)
+    return not all(_has_heir(outlook, one) for one in led)
+
+
+def decide_leaders_away(image: Image, node: Node, broker_id: int) -> list[Message]:
+    """A broker cannot write and cannot be fenced either, for it alone holds something that can still be read: others
+    lead all that they can."""
+    outlook = Outlook(image, node, leaving=broker_id)
+
+    def concerned(partition: Partition) -> bool:
+        return partition.leader == broker_id and _has_heir(outlook, partition)
+
+    return list(_changes(outlook, concerned, lambda partition: _isr_without(partition, broker_id)))
+
+
 def decide_controlled_shutdown(image: Image, node: Node, broker_id: int) -> list[Message]:
     """A broker wants to go: others take over while it still serves."""
     broker = image.brokers[broker_id]
@@ -183,7 +201,16 @@ def decide_offline_directories(image: Image, node: Node, broker_id: int, offline
 
 
 def leads_any(image: Image, broker_id: int) -> bool:
-    return any(one.leader == broker_id for topic in image.topics.values() for one in topic.partitions.values())
+    return any(_led_by(image, broker_id))
+
+
+def _led_by(image: Image, broker_id: int) -> Iterator[Partition]:
+    return (one for topic in image.topics.values() for one in topic.partitions.values() if one.leader == broker_id)
+
+
+def _has_heir(outlook: Outlook, partition: Partition) -> bool:
+    held = dict(zip(partition.replicas, partition.directories, strict=False))
+    return any(outlook.may_lead(one, held.get(one)) for one in partition.isr)
 
 
 def _without(image: Image, node: Node, broker_id: int, *, lost: bool = False) -> Iterator[Message]:

@@ -3,6 +3,7 @@
 A broker is fenced, unfenced or in controlled shutdown, as the image says; its heartbeats ask for the next state:
 
     fenced               -> unfenced, once its image has its own registration
+    unfenced             -> fenced, when it cannot write and asks for that, unless it alone holds what it leads
     unfenced             -> controlled shutdown, when it wants to go and leads something
     unfenced             -> gone (fenced), when it wants to go and leads nothing
     controlled shutdown  -> gone (fenced), once it leads nothing and every active broker has seen that
@@ -20,8 +21,10 @@ from penstock.core.controller.brokers import (
     check_broker_epoch,
     decide_controlled_shutdown,
     decide_fence_broker,
+    decide_leaders_away,
     decide_offline_directories,
     decide_unfence_broker,
+    holds_alone,
     leads_any,
 )
 from penstock.core.controller.result import Result
@@ -116,12 +119,14 @@ class Heartbeats:
             return Result(BrokerHeartbeatResponse(error_code=error.code))
         broker = image.brokers[request.broker_id]
         current = _state(broker)
-        wanted = self._next(image, broker, request, current)
+        wanted = self._next(image, node, broker, request, current)
         records: list[Message] = []
         if wanted is not current:
             records = _transition(image, node, broker.id, wanted, is_fenced=broker.fenced)
             if wanted is State.CONTROLLED_SHUTDOWN:
                 self.sessions[broker.id].shutdown_offset = end_offset + len(records) - 1
+        elif wanted is State.UNFENCED and request.want_fence:
+            records = decide_leaders_away(image, node, broker.id)
         if wanted in (State.FENCED, State.UNFENCED):
             records += decide_offline_directories(image, node, broker.id, request.offline_log_dirs)
         return Result(_answer(broker, request, wanted), records)
@@ -142,15 +147,17 @@ class Heartbeats:
             if broker_id in image.brokers and not image.brokers[broker_id].fenced
         ]
 
-    def _next(self, image: Image, broker: Broker, request: BrokerHeartbeatRequest, current: State) -> State:
+    def _next(self, image: Image, node: Node, broker: Broker, request: BrokerHeartbeatRequest, current: State) -> State:
         if current is State.FENCED:
             if request.want_shut_down:
                 return State.SHUTDOWN_NOW
             ready = not request.want_fence and request.current_metadata_offset >= broker.epoch
             return State.UNFENCED if ready else State.FENCED
         if current is State.UNFENCED:
+            if request.want_fence and request.want_shut_down:
+                return State.SHUTDOWN_NOW
             if request.want_fence:
-                return State.SHUTDOWN_NOW if request.want_shut_down else State.FENCED
+                return State.UNFENCED if holds_alone(image, node, broker.id) else State.FENCED
             if not request.want_shut_down:
                 return State.UNFENCED
             return State.CONTROLLED_SHUTDOWN if leads_any(image, broker.id) else State.SHUTDOWN_NOW

@@ -98,6 +98,8 @@ class Raft:
         """When `tick` is due."""
         self.elections = 0
         """Since a leader was last known: back-off grows with them."""
+        self.refusing: dict[int, None] = {}
+        """Peers whose node refused what they were sent last in this role, and that have not been heard since."""
         self._random = random
         self._sends: list[Send] = []
         self._replies: list[Reply] = []
@@ -115,6 +117,8 @@ class Raft:
     def step(self, event: Event, now_ms: int) -> None:
         """Something came in."""
         if isinstance(event, Received):
+            if isinstance(event.request, Fetch):
+                self.refusing.pop(event.request.replica.id, None)
             answering.answer(self, event, now_ms)
         else:
             self._settle(event, now_ms)
@@ -161,6 +165,12 @@ class Raft:
     def is_leading(self) -> bool:
         """It leads, and everything before its epoch is committed."""
         return isinstance(self.role, Leading) and self.high_watermark > self.role.epoch_start
+
+    @property
+    def is_cut_off(self) -> bool:
+        """So many voters refuse to be talked to that there is no majority: nothing can be committed as things are."""
+        gone = sum(1 for one in self.history.voters if one.id in self.refusing)
+        return gone > len(self.history.voters) - self.majority
 
     @property
     def others(self) -> list[Voter]:
@@ -299,9 +309,12 @@ class Raft:
             return
         peer, request = under_way.peer, under_way.request
         if isinstance(event, Failed):
+            if event.refused:
+                self.refusing[peer] = None
             self.peers.pause(peer, lane_of(request), now_ms + self.settings.retry_backoff_ms)
             self.role.on_failure(self, peer, request, event.refused, now_ms)
             return
+        self.refusing.pop(peer, None)
         if event.answer.error is not ErrorCode.NONE:
             self.peers.pause(peer, lane_of(request), now_ms + self.settings.retry_backoff_ms)
         told = event.answer.leader
@@ -324,6 +337,7 @@ class Raft:
 
     def _enter(self, role: Role) -> None:
         before, self.role = self.role, role
+        self.refusing.clear()
         self.peers.resume()
         if isinstance(before, Leading):
             before.end(self)

@@ -94,6 +94,30 @@ def test_a_broker_may_ask_to_be_fenced():
     assert (world.image.brokers[1].fenced, orders(world.image).leader) == (True, 2)
 
 
+def test_a_broker_that_alone_holds_something_stays_so_that_it_can_be_read_and_others_lead_the_rest():
+    world = Cluster(partition([1, 2]), partition([1, 2], [1]), alive=(1, 2))
+    assert told(world.beat(heartbeat(1, want_fence=True))) == (False, False)
+    assert not world.image.brokers[1].fenced
+    assert [orders(world.image, index).leader for index in (0, 1)] == [2, 1]
+    before = world.image
+    world.beat(heartbeat(1, want_fence=True))
+    assert [orders(world.image, index) for index in (0, 1)] == [orders(before, index) for index in (0, 1)]
+
+
+def test_of_two_brokers_that_ask_to_be_fenced_one_goes_on():
+    world = Cluster(partition([1, 2]), alive=(1, 2))
+    assert told(world.beat(heartbeat(1, want_fence=True))) == (True, False)
+    assert told(world.beat(heartbeat(2, want_fence=True))) == (False, False)
+    assert orders(world.image).leader == 2
+
+
+def test_a_broker_that_was_fenced_because_it_asked_for_it_is_unfenced_when_it_asks_no_more():
+    world = Cluster(partition([1, 2]))
+    world.beat(heartbeat(1, want_fence=True))
+    assert told(world.beat(heartbeat(1, want_fence=True))) == (True, False)
+    assert told(world.beat(heartbeat(1))) == (False, False)
+
+
 def test_a_lost_disk_is_told_with_a_heartbeat():
     world = Cluster(partition([1, 2]))
     assert told(world.beat(heartbeat(1, offline_log_dirs=[directory(1)]))) == (False, False)

@@ -212,3 +212,35 @@ def test_an_answer_that_comes_too_late_is_dropped():
     bench.raft.peers.forget(late.correlation)
     bench.answer(late, VoteAnswer(Leader(-1, 0), granted=True))
     assert bench.raft.role.name == "prospective"
+
+
+def test_a_voter_that_all_others_refuse_knows_that_there_is_no_majority():
+    bench = Bench()
+    bench.tick(2_000)
+    first, second = bench.sent(Vote)
+    bench.fail(first, refused=True)
+    assert not bench.raft.is_cut_off, "one may still be there"
+    bench.fail(second, refused=True)
+    assert bench.raft.is_cut_off
+    bench.tick(100)
+    again = bench.sent(Vote, peer=3)
+    bench.answer(again[0], VoteAnswer(Leader(-1, 0)))
+    assert not bench.raft.is_cut_off
+
+
+def test_a_voter_that_only_hears_nothing_does_not_take_the_others_for_gone():
+    bench = Bench()
+    bench.tick(2_000)
+    for send in bench.sent(Vote):
+        bench.fail(send, refused=False)
+    assert not bench.raft.is_cut_off
+
+
+def test_a_leader_whose_followers_are_gone_learns_it_when_it_tells_them_that_it_leads():
+    bench = Bench()
+    bench.win()
+    for send in bench.sent(BeginEpoch):
+        bench.fail(send, refused=True)
+    assert bench.raft.is_cut_off
+    bench.fetch(2)
+    assert not bench.raft.is_cut_off
