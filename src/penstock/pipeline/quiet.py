@@ -1,22 +1,28 @@
 """What Spark's JVM writes to the screen, without the lines that tell a user nothing.
 
-Spark prints several lines for every start of a stateful Python worker, and Java one about a module. Nothing switches
-them off: they are left out on their way.
+Spark prints several lines for every start of a stateful Python worker, a traceback for every worker that it lets go
+because it was idle, and Java one about a module. Nothing switches them off: they are left out on their way.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-NOISE = (
-    b"Starting Streaming TransformWithStateInPandas Python worker",
-    b"Streaming TransformWithStateInPandas Python worker",
-    b"WARNING: Using incubator modules",
-    b"Disabling AQE since AQE is not supported in stateful workloads",
-)
+EMPTY = (b"\n",)
+BROKEN_PIPE = b"BrokenPipeError:"
+TRACEBACK = (b"\n", b" ", b"Traceback (most recent call last):", BROKEN_PIPE)
+
+NOISE = {
+    b"Starting Streaming TransformWithStateInPandas Python worker": EMPTY,
+    b"Streaming TransformWithStateInPandas Python worker": EMPTY,
+    b"WARNING: Using incubator modules": EMPTY,
+    b"Disabling AQE since AQE is not supported in stateful workloads": EMPTY,
+    b"PySpark daemon failed to flush the output to the worker process": TRACEBACK,
+}
+"""by what is in such a line: how the lines behind it begin that belong to it."""
 _STDERR = 2
 
 
@@ -35,11 +41,21 @@ def quietly() -> Iterator[None]:
         os.dup2(screen, _STDERR)
 
 
+def telling(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Those that are no noise."""
+    behind: tuple[bytes, ...] = ()
+    for line in lines:
+        found = next((lines_behind for text, lines_behind in NOISE.items() if text in line), None)
+        if found is not None:
+            behind = found
+        elif not line.startswith(behind):
+            behind = ()
+            yield line
+        elif line.startswith(BROKEN_PIPE):
+            behind = EMPTY
+
+
 def _forward(reading: int, screen: int) -> None:
-    left_out = False
     with os.fdopen(reading, "rb") as lines, os.fdopen(screen, "wb", buffering=0) as out:
-        for line in lines:
-            noise = any(text in line for text in NOISE)
-            if not noise and not (left_out and line == b"\n"):
-                out.write(line)
-            left_out = noise or (left_out and line == b"\n")
+        for line in telling(lines):
+            out.write(line)

@@ -34,6 +34,8 @@ RUNTIME = {
     # Without it Spark fails a reader that offers to take filters.
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Ten thousand large rows at a time would leave the processor's caches between Spark and Python; these stay.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2000000",
     # A replayed batch must give each task the rows it had before: nothing may regroup them at run time.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": (
@@ -45,6 +47,13 @@ RUNTIME = {
 DAEMON = "penstock.pipeline.daemon"
 QUICK_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the short-lived JVM that only puts together the command line of the real one."""
+SOCKETS = {
+    # Rows pass between Spark and Python of one machine for half of what a loopback connection costs the kernel.
+    "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
+    # A worker that Spark lets go after an idle minute fails to say goodbye over such a socket: in one piece, which
+    # `quiet` can leave out.
+    "spark.python.daemon.killWorkerOnFlushFailure": "false",
+}
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
@@ -70,6 +79,7 @@ def session(name: str = "penstock", master: str | None = None, **conf: str) -> S
         os.environ["JAVA_HOME"] = str(find_java())
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", QUICK_LAUNCHER)
         given = conf.pop(JAVA_OPTIONS, "")
+        settings |= SOCKETS
         settings[JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={shlex.quote(LOGGING.as_uri())} {given}".strip()
     for key, value in (settings | conf).items():
         builder = builder.config(key, value)
@@ -124,8 +134,6 @@ def _local_settings(master: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.python.daemon.module": DAEMON,
-        # Rows pass between Spark and Python for half of what a loopback connection costs the kernel.
-        "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
     }
 
 
