@@ -35,6 +35,8 @@ _AGAIN_MS = 100
 _LOOK_MS = 100
 """so often it is looked whether the connection to the controller is still there"""
 _LEAVING_EVERY_MS = 50
+_LEAVE_DOUBT_MS = 150
+"""after so long without an answer it asks whether anybody is left to give one"""
 _LEAVE_WITHOUT_ANSWER_MS = 2_000
 """for so long a broker that stops waits for a controller to answer: one may be being elected, or none be left"""
 _LEAVE_MS = 60_000
@@ -108,6 +110,8 @@ class Lifecycle:
             if self._quorum.is_cut_off:
                 log.info("too few voters are left to let the broker go: it stops", broker=self._config.node_id)
                 break
+            if now_ms - self._answered_ms > _LEAVE_DOUBT_MS:
+                self._quorum.ask_around()
             if now_ms - self._answered_ms > _LEAVE_WITHOUT_ANSWER_MS or now_ms - began_ms > _LEAVE_MS:
                 log.warning("the controller could not be told that the broker stops", broker=self._config.node_id)
                 break

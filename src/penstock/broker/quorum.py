@@ -138,6 +138,10 @@ class Quorum:
         """So many voters are gone that nothing can be committed, by whomever."""
         return self._raft.is_cut_off
 
+    def ask_around(self) -> None:
+        """Have `is_cut_off` tell soon how things are."""
+        self._turn(self._raft.ask_around)
+
     @property
     def role(self) -> str:
         """As Kafka's metrics call it."""

@@ -68,7 +68,8 @@ class QuorumPeers:
         try:
             answer = answer_of(send.request, ticket.result())
         except KafkaError as error:
-            self._tell(Failed(send.correlation, isinstance(error, Disconnected)))
+            gone = isinstance(error, Disconnected) or error.code is ErrorCode.BROKER_NOT_AVAILABLE
+            self._tell(Failed(send.correlation, gone))
         else:
             self._tell(Answered(send.correlation, answer))
 

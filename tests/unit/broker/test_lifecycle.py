@@ -45,6 +45,7 @@ class Scene:
         self.beaten: list[Message | KafkaError] = [UNFENCED]
         self.is_connected = True
         self.unfit: str | None = None
+        self.is_alone = False
         self.quorum = SimpleNamespace(
             image=Image(offset=40),
             cluster_id="c",
@@ -52,9 +53,13 @@ class Scene:
             controller_endpoints=(),
             subscribe=self._subscribe,
             is_cut_off=False,
+            ask_around=self._ask_around,
         )
         self._follower: Callable[[Delta, Image], None]
         self.life: Lifecycle
+
+    def _ask_around(self) -> None:
+        self.quorum.is_cut_off = self.is_alone
 
     def _subscribe(self, follower: Callable[[Delta, Image], None]) -> None:
         self._follower = follower
@@ -228,7 +233,7 @@ def test_it_does_not_wait_for_a_controller_where_there_can_be_none():
     async def told(scene: Scene) -> None:
         await scene.join()
         scene.beaten = [KafkaError(ErrorCode.REQUEST_TIMED_OUT)]
-        scene.quorum.is_cut_off = True
+        scene.is_alone = True
         async with asyncio.timeout(1):
             await scene.life.leave()
 

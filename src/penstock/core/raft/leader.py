@@ -252,9 +252,18 @@ class Leading:
             if now_ms < quiet_ms:
                 due_ms = min(due_ms, quiet_ms)
                 continue
-            request = BeginEpoch(raft.epoch, raft.me.id, raft.me.endpoints, voter.replica)
-            due_ms = min(due_ms, raft.ask(voter.id, request, now_ms))
+            due_ms = min(due_ms, self._tell_one(raft, voter, now_ms))
         return due_ms
+
+    def tell_all(self, raft: Raft, now_ms: int) -> None:
+        """Now, though they may have heard it a moment ago: whether they take it tells whether they are there."""
+        for voter in raft.others:
+            raft.peers.pause(voter.id, "word", now_ms)
+            self._tell_one(raft, voter, now_ms)
+
+    def _tell_one(self, raft: Raft, voter: Voter, now_ms: int) -> int:
+        request = BeginEpoch(raft.epoch, raft.me.id, raft.me.endpoints, voter.replica)
+        return raft.ask(voter.id, request, now_ms)
 
 
 def first_records(history: VoterHistory, me: Voter, granting: Sequence[int]) -> list[Control]:

@@ -99,7 +99,8 @@ class Raft:
         self.elections = 0
         """Since a leader was last known: back-off grows with them."""
         self.refusing: dict[int, None] = {}
-        """Peers whose node refused what they were sent last in this role, and that have not been heard since."""
+        """Peers that did not take what they were sent last in this role: nobody listens there, or it is stopping. Not
+        those of whom nothing is heard."""
         self._random = random
         self._sends: list[Send] = []
         self._replies: list[Reply] = []
@@ -150,6 +151,11 @@ class Raft:
             self.leader = Leader(NO_LEADER, self.epoch)
             self.voted = self.me.replica
             self._enter(Resigned(successors, self.patience_ms(now_ms)))
+
+    def ask_around(self, now_ms: int) -> None:
+        """Find out soon whether a majority is there. Whoever does not lead asks for votes or for a leader anyway."""
+        if isinstance(self.role, Leading):
+            self.role.tell_all(self, now_ms)
 
     @property
     def is_voter(self) -> bool:

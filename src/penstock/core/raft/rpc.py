@@ -165,7 +165,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Event: no answer will come. `refused`: nobody is listening there, or the connection was closed."""
+    """Event: no answer will come. `refused`: nobody is listening there, the connection was closed, or the node says
+    that it takes part no more."""
 
     correlation: int
     refused: bool

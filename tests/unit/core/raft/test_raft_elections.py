@@ -6,6 +6,7 @@ from penstock.base.errors import ErrorCode
 from penstock.core.raft.rpc import (
     BeginEpoch,
     EndEpoch,
+    EpochAnswer,
     Fetch,
     FetchAnswer,
     Leader,
@@ -244,3 +245,18 @@ def test_a_leader_whose_followers_are_gone_learns_it_when_it_tells_them_that_it_
     assert bench.raft.is_cut_off
     bench.fetch(2)
     assert not bench.raft.is_cut_off
+
+
+def test_a_leader_may_ask_at_once_whether_its_followers_are_there():
+    bench = Bench()
+    bench.win()
+    for send in bench.sent(BeginEpoch):
+        bench.answer(send, EpochAnswer(Leader(1, bench.raft.epoch)))
+    bench.tick(1)
+    assert bench.sent(BeginEpoch) == [], "they have just heard it"
+    bench.raft.ask_around(bench.clock.now_ms)
+    asked = bench.sent(BeginEpoch)
+    assert [one.peer for one in asked] == [2, 3]
+    for send in asked:
+        bench.fail(send, refused=True)
+    assert bench.raft.is_cut_off
