@@ -7,6 +7,9 @@ Stop: no more connections, coordinators stop, everything is synced, the clean-sh
 
 from __future__ import annotations
 
+import asyncio
+
+from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, random_id
 from penstock.broker.admin import Admin
 from penstock.broker.apis import controller_served, served
@@ -78,6 +81,9 @@ class Broker:
         self._watch = Watch(self._clock, self._clock.fine_s)
         self._sources: Sources
         self._admin: Admin | None = None
+        self._lost = asyncio.Event()
+        self._fault: KafkaError | None = None
+        """what `lost` tells"""
         self._defaults_of: object = None
         self._defaults: dict[str, str] = {}
         """every topic configuration as a topic has it that sets none, under the configurations `_defaults_of`"""
@@ -98,11 +104,26 @@ class Broker:
         try:
             await self._open()
         except BaseException:
-            for listener in self.listeners + self.controller_listeners:
-                await listener.close()
-            if self._admin is not None:
-                await self._admin.close()
+            await self.abandon()
             raise
+
+    async def lost(self) -> KafkaError:
+        """Until this node's metadata log has failed for good, and why: the process must end. It would not hear who
+        leads what any more, and go on as if nothing had changed."""
+        await self._lost.wait()
+        assert self._fault is not None
+        return self._fault
+
+    async def abandon(self) -> None:
+        """Nobody is served any more; the disk stays as it is, as after a crash."""
+        for listener in self.listeners + self.controller_listeners:
+            await listener.close()
+        if self._admin is not None:
+            await self._admin.close()
+
+    def _lose(self, reason: str) -> None:
+        self._fault = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the metadata log failed: {reason}")
+        self._lost.set()
 
     async def stop(self) -> None:
         self._sources.stopping()
@@ -139,6 +160,7 @@ class Broker:
         self._quorum = quorum = await Quorum.open(
             disk, config, self._clock, self._random, self._jobs, endpoints=self._controller_endpoints()
         )
+        quorum.on_failure = self._lose
         previous_epoch = last_clean_epoch(disk)
         waiters = Waiters()
         partitions = Partitions(

@@ -59,6 +59,11 @@ class MetadataLog:
         return self.log.synced_offset
 
     @property
+    def has_failed(self) -> bool:
+        """For good. A write that left nothing behind, for want of room, may be tried again."""
+        return self.log.failure is not None
+
+    @property
     def last_epoch(self) -> int:
         newest = self.snapshot
         return max(self.log.epochs.latest, newest.epoch if newest is not None else 0)
@@ -102,7 +107,12 @@ class MetadataLog:
 
     def append_fetched(self, records: Buffer, epoch: int) -> list[tuple[int, Control]]:
         buf = bytearray(records)
-        self.log.append(buf, 0, len(buf), leader_epoch=epoch, now_ms=self._clock.wall_ms(), origin="replication")
+        try:
+            self.log.append(buf, 0, len(buf), leader_epoch=epoch, now_ms=self._clock.wall_ms(), origin="replication")
+        except KafkaError as refusal:
+            if self.has_failed or refusal.code is not ErrorCode.KAFKA_STORAGE_ERROR:
+                raise
+            log.warning("the metadata could not be written; they are fetched again", fault=str(refusal))
         return [one for one in _controls(buf) if one[0] < self.log.end_offset]
 
     def truncate(self, offset: int) -> None:

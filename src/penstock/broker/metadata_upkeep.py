@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from penstock.base.errors import KafkaError
 from penstock.base.ports import Jobs
 from penstock.broker.journal import Journal
 from penstock.broker.metadata_log import MetadataLog
@@ -62,4 +63,7 @@ class MetadataUpkeep:
         if outcome is not None:
             log.warning("a snapshot of the metadata could not be written; the log is kept", fault=str(outcome))
             return
-        self._log.prune()
+        try:
+            self._log.prune()
+        except (KafkaError, OSError) as fault:
+            log.warning("what a snapshot of the metadata makes superfluous could not be removed", fault=str(fault))

@@ -87,6 +87,9 @@ class Quorum:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_ms = NEVER
         self._failure: str | None = None
+        self.on_failure: Callable[[str], None] = lambda reason: None
+        """told once, when this node can take part no more: its process must end, as a controller that is deaf still
+        takes itself for what it was"""
         self._closed = False
 
     @staticmethod
@@ -295,6 +298,7 @@ class Quorum:
         except BaseException as bug:
             # In the middle of a decision: nothing that this node says from now on could be trusted.
             self._failure = repr(bug)
+            self.on_failure(self._failure)
             raise
         self._set_alarm()
 
@@ -345,7 +349,11 @@ class Quorum:
         buf = build_metadata_batch(records, self.image.features, now_ms=wall_ms, leader_epoch=self.epoch)
 
         def act(now_ms: int) -> None:
-            last_offset = self._raft.append(buf, now_ms)
+            try:
+                last_offset = self._raft.append(buf, now_ms)
+            except KafkaError as refusal:
+                self._refused(refusal, committed, now_ms)
+                return
             batch = MetadataBatch(last_offset, self.epoch, wall_ms, list(records), [])
             self._replay.own.append(Own(batch, len(buf)))
             self._proposals.add(last_offset, committed)
@@ -353,6 +361,16 @@ class Quorum:
         self._turn(act)
         if self._failure is not None and not committed.done():
             committed.set_exception(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
+
+    def _refused(self, refusal: KafkaError, committed: asyncio.Future[int], now_ms: int) -> None:
+        """The batch was not written. For want of room, it may be proposed again; another may have the room now."""
+        if self._log.has_failed:
+            raise refusal
+        log.error("the metadata could not be written", fault=str(refusal))
+        committed.set_exception(refusal)
+        if self._raft.others:
+            self._raft.resign(now_ms)
+            self._raft.tick(now_ms)
 
     def _synced(self, fault: OSError | None) -> None:
         if fault is not None:
@@ -427,6 +445,7 @@ class Quorum:
         if self._led_epoch is not None:
             self._stop_leading()
         self._changed.set()
+        self.on_failure(reason)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():

@@ -58,6 +58,7 @@ class PidFile:
 
 def run_broker(values: dict[str, str], ready: Callable[[str], None]) -> int:
     """Runs until SIGTERM or Ctrl-C; `ready` is told where clients connect."""
+    from penstock.base.errors import KafkaError
     from penstock.broker.config import BrokerConfig, ConfigFault
     from penstock.broker.main import run
 
@@ -65,4 +66,6 @@ def run_broker(values: dict[str, str], ready: Callable[[str], None]) -> int:
         run(BrokerConfig(values), ready)
     except ConfigFault as fault:
         raise Failure(f"the configuration cannot be run: {fault}") from None
+    except KafkaError as fault:
+        raise Failure(f"the broker has ended: {fault}", "see to its disk, then start it again") from None
     return 0

@@ -134,6 +134,7 @@ class SimCluster:
     async def _serve(self, node: Node, process: Process, world: SimWorld) -> None:
         broker = Broker(BrokerConfig(self._config(node)), world)
         node.broker = broker
+        self.loop.spawn(process, self._watch(node, process, broker))
         try:
             await broker.start()
         except (PowerLoss, Exception) as fault:
@@ -141,6 +142,9 @@ class SimCluster:
             return
         node.ready = True
         self.opened(node)
+
+    async def _watch(self, node: Node, process: Process, broker: Broker) -> None:
+        self._end(node, process, await broker.lost())
 
     async def _stop(self, node: Node, process: Process) -> None:
         assert node.broker is not None
@@ -157,7 +161,8 @@ class SimCluster:
         if node.process is process and process.alive:
             self.ended.append(Ended(node.id, fault))
             self.kill(node)
-            self.loop.after(_SUPERVISOR_US, None, b"restart", self.start, node)
+            if not node.suspect:
+                self.loop.after(_SUPERVISOR_US, None, b"restart", self.start, node)
 
     def _lost_power(self, node: Node, process: Process) -> None:
         """The disk stopped in the middle of an operation."""

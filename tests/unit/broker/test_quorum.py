@@ -198,6 +198,34 @@ def test_many_proposals_share_a_sync(bench):
     bench.run(storm)
 
 
+def test_a_proposal_that_finds_no_room_may_be_made_again(bench):
+    async def fill(quorum: Quorum) -> None:
+        told: list[str] = []
+        quorum.on_failure = told.append
+        bench.disk.capacity_bytes = bench.disk.used_bytes() + 10
+        with pytest.raises(KafkaError) as refusal:
+            await quorum.propose(topic("a"))
+        assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+        bench.disk.unlimited()
+        await quorum.propose(topic("b"))
+        assert (list(quorum.image.topics), told) == (["b"], [])
+
+    bench.run(fill)
+
+
+def test_a_failed_sync_is_told_once_for_the_process_must_end(bench):
+    async def fail(quorum: Quorum) -> None:
+        told: list[str] = []
+        quorum.on_failure = told.append
+        bench.disk.fail_next("sync", errno.EIO, path_contains=METADATA_DIRECTORY)
+        for name in ("a", "b"):
+            with pytest.raises(KafkaError):
+                await quorum.propose(topic(name))
+        assert len(told) == 1 and "could not be synced" in told[0]
+
+    bench.run(fail, close=False)
+
+
 def test_a_failed_sync_ends_all_writing(bench):
     async def fail(quorum: Quorum) -> None:
         bench.disk.fail_next("sync", errno.EIO, path_contains=METADATA_DIRECTORY)

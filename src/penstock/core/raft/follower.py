@@ -27,6 +27,9 @@ from penstock.core.raft.snapshot import SnapshotId
 if TYPE_CHECKING:
     from penstock.core.raft.raft import Raft
 
+_NO_ROOM_MS = 100
+"""before what could not be written is fetched again"""
+
 
 class Follower:
     name = "follower"
@@ -114,6 +117,9 @@ class Follower:
             if answer.records:
                 for offset, (kind, value) in log.append_fetched(answer.records, raft.epoch):
                     raft.history.learn(kind, value, offset)
+                if log.end_offset == request.offset:
+                    # The disk has no room. The leader has them at once, whenever it is asked: we need not ask at once.
+                    raft.peers.pause(raft.leader.id, "fetch", now_ms + _NO_ROOM_MS)
             raft.commit_to(answer.high_watermark)
 
     def _on_refused(self, raft: Raft, error: ErrorCode, now_ms: int) -> None:

@@ -37,7 +37,8 @@ class ReplicatedLog(Protocol):
         """Append one batch as the leader, and return its last offset."""
 
     def append_fetched(self, records: Buffer, epoch: int) -> list[tuple[int, Control]]:
-        """Append batches as the leader of `epoch` has them. Returns the control records in them, with their offsets."""
+        """Append batches as the leader of `epoch` has them. Returns the control records in them, with their offsets.
+        Where there is no room for all of them the end says how far it came."""
 
     def truncate(self, offset: int) -> None:
         """Durable when it returns."""

@@ -56,6 +56,24 @@ def test_a_follower_fetches_on_only_after_it_has_synced():
     assert (send.request.high_watermark, bench.raft.high_watermark) == (1, 1)
 
 
+def test_a_follower_without_room_fetches_the_same_again_a_little_later():
+    leader, bench = Bench(), Bench()
+    leader.lead()
+    bench.ask(BeginEpoch(leader.raft.epoch, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    records = leader.log.read(0, 1 << 20)
+    bench.disk.capacity_bytes = bench.disk.used_bytes() + 10
+    bench.answer(send, FetchAnswer(Leader(2, leader.raft.epoch), high_watermark=1, records=records))
+    assert (bench.log.end_offset, bench.raft.high_watermark) == (0, 0)
+    assert bench.sent(Fetch) == []
+    bench.disk.unlimited()
+    bench.tick(100)
+    (send,) = bench.sent(Fetch)
+    assert send.request.offset == 0
+    bench.answer(send, FetchAnswer(Leader(2, leader.raft.epoch), high_watermark=1, records=records))
+    assert bench.log.end_offset == leader.log.end_offset
+
+
 def test_a_fetch_waits_until_there_is_something_to_bring():
     bench = Bench()
     bench.lead()
