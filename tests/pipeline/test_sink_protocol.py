@@ -236,9 +236,10 @@ def test_a_timeout_that_brokers_refuse_is_explained(query: Query):
         query.write(0, "a", client=config)
 
 
-def test_brokers_without_transactions_say_what_to_do(
-    penstock_cluster: Running, whole: None, unique: Callable[[str], str]
+def test_brokers_that_lack_what_a_transaction_needs_say_what_to_do(
+    penstock_cluster: Running, whole: None, unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setitem(exactly_once.NEEDED, "an API that no broker serves", 32_000)
     topic = penstock_cluster.create_topic()
     options = parse({"bootstrap": penstock_cluster.bootstrap, "topic": topic}, streaming=True)
     with pytest.raises(SinkError, match="exactlyOnce to false"):

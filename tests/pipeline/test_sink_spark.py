@@ -134,15 +134,6 @@ def test_a_stream_is_written_at_least_once_where_there_are_no_transactions(
     assert pairs(cluster, topic, 3) == [("a", "new"), ("b", "new"), ("c", "new")]
 
 
-def test_a_stream_without_transactions_to_write_in_says_what_to_do(
-    spark: Any, penstock_cluster: Running, checkpoint: str
-):
-    source, topic = penstock_cluster.create_topic(), penstock_cluster.create_topic()
-    penstock_cluster.produce(source, ["a"])
-    with pytest.raises(PySparkException, match="exactlyOnce to false"):
-        run(streamed(first_seen(spark, penstock_cluster, source), penstock_cluster, topic), checkpoint)
-
-
 def test_a_batch_that_spark_runs_again_is_not_written_again_and_keeps_its_state(
     spark: Any, transactional: Running, checkpoint: str
 ):

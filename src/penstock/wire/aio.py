@@ -73,7 +73,7 @@ class _Link(asyncio.BufferedProtocol):
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_MS / 1000):
                 await self._loop.create_connection(lambda: self, host, port, ssl=context)
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, UnicodeError) as error:  # the last: a host that no name can have
             self.fail(tls.failure(f"{host}:{port}", error))
             if not self.gone.done():
                 self.gone.set_result(None)

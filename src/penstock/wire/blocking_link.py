@@ -37,7 +37,7 @@ class Link:
     def _resolve(broker: Broker) -> deque[tuple[int, Any]]:
         try:
             found = socket.getaddrinfo(broker.host, broker.port, type=socket.SOCK_STREAM)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter: a host that no name can have
             raise Disconnected(f"{broker.host}:{broker.port}: {error}") from error
         return deque((family, address) for family, _, _, _, address in found)
 

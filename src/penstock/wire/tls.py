@@ -35,7 +35,7 @@ def context(settings: Tls) -> ssl.SSLContext:
     return made
 
 
-def failure(place: str, error: OSError) -> KafkaError:
+def failure(place: str, error: OSError | UnicodeError) -> KafkaError:
     """A certificate that is not believed stays so; a connection that broke may be made again."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return AuthenticationFailed(place, "TLS", f"its certificate is not accepted: {error.verify_message}")

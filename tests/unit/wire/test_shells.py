@@ -181,6 +181,19 @@ def test_nobody_listening_is_said_with_the_address() -> None:
     asyncio.run(by_aio())
 
 
+def test_a_host_that_no_name_can_have_is_a_broker_out_of_reach() -> None:
+    address = f"{'long' * 20}.example:9092"
+    with blocking.Client(address) as client, pytest.raises(Disconnected, match=address):
+        client.request(None, HeartbeatRequest())
+
+    async def by_aio() -> None:
+        async with aio.Client(address) as client:
+            with pytest.raises(Disconnected, match=address):
+                await client.request(None, HeartbeatRequest())
+
+    asyncio.run(by_aio())
+
+
 def test_a_broker_at_the_second_address_of_its_name_is_found(
     broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
