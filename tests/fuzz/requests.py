@@ -56,7 +56,7 @@ class Maker:
             frame = request_frame(RequestHeader(row.key, version, self.chance.randrange(2**31), client_id), body)
             if self.chance.random() < 0.6:
                 frame = self.bytes_bent(frame)
-            if not self.is_slow(frame):
+            if not self.disturbs(frame):
                 return frame
 
     def request(self, row: Row, version: int) -> Message:
@@ -140,18 +140,23 @@ class Maker:
             out[:4] = (len(out) - 4).to_bytes(4, "big")
         return bytes(out)
 
-    def is_slow(self, frame: bytes) -> bool:
-        """Whether it may rightly ask for thousands of partitions."""
+    def disturbs(self, frame: bytes) -> bool:
+        """Whether it may rightly ask for thousands of partitions, or for the broker to be unregistered."""
         try:
             header, at = decode_request_header(frame[4:])
-            if header.api_key not in (19, 37):
+            if header.api_key not in (19, 37, 64):
                 return False
             request: Any = request_class(header.api_key).decode(memoryview(frame)[4 + at :], header.api_version)
         except (DecodeError, KafkaError):
             return False
+        if header.api_key == 64:
+            return bool(request.broker_id == NODE)
         asked = [getattr(one, "num_partitions", getattr(one, "count", 0)) for one in request.topics]
         return any(PARTITIONS_MAX < one <= 10_000 for one in asked)
 
+
+NODE = 1
+"""the broker that is fuzzed"""
 
 _SENSIBLE: dict[str, list[Any]] = {
     "acks": [0, 1, -1],

@@ -14,7 +14,7 @@ from enum import Enum
 from penstock.base.errors import RETRIABLE, ErrorCode, KafkaError
 from penstock.base.ids import NO_ID, TopicPartition
 from penstock.protocol.generated.fetch_response import FetchResponse, PartitionData
-from penstock.wire.cluster import Broker, Cluster
+from penstock.wire.cluster import NO_NODE, Broker, Cluster
 from penstock.wire.committed import Aborted
 from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Ask, Await, Conversation, Ticket, begin, now
 from penstock.wire.errors import error_code
@@ -194,11 +194,17 @@ class Fetcher:
         )
 
     def _check_truncation(self) -> Conversation[None]:
-        """Where the leader is another than before, ask it where the epoch of our last batch ends in its log."""
+        """Where the leader is another than before, ask it where the epoch of our last batch ends in its log. Where nobody
+        leads there is nobody to ask, and the other partitions are not to wait for one."""
         wanted: dict[TopicPartition, int] = {}
         for partition, position in self._positions.items():
             known = self._cluster.partition(partition)
-            if known is None or not position.is_known or known.leader_epoch <= position.checked_epoch:
+            if (
+                known is None
+                or known.leader == NO_NODE
+                or not position.is_known
+                or known.leader_epoch <= position.checked_epoch
+            ):
                 continue
             if position.offset_epoch != NO_EPOCH and position.checked_epoch != NO_EPOCH:
                 wanted[partition] = position.offset_epoch

@@ -58,6 +58,7 @@ class Door:
         self._told: dict[str, int] = {}
         """host -> when its last refusal was logged"""
         self._sweeper: asyncio.TimerHandle | None = None
+        self._is_shut = False
 
     def __call__(self) -> Connection:
         return Connection(self)
@@ -72,12 +73,16 @@ class Door:
         self._sweep()
 
     def shut(self) -> None:
+        """Nobody stays, and nobody comes in who was on the way: the kernel had taken the connection already."""
+        self._is_shut = True
         if self._sweeper is not None:
             self._sweeper.cancel()
         for connection in list(self.connections):
             connection.close()
 
     def admit(self, connection: Connection, transport: asyncio.Transport) -> Session | None:
+        if self._is_shut:
+            return None
         peer = transport.get_extra_info("peername") or ("unknown", 0)
         host = str(peer[0])
         if len(self.connections) >= self._connections_max or self._hosts[host] >= self._per_host_max:
