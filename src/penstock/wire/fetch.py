@@ -194,8 +194,8 @@ class Fetcher:
         )
 
     def _check_truncation(self) -> Conversation[None]:
-        """Where the leader is another than before, ask it where the epoch of our last batch ends in its log. Where nobody
-        leads there is nobody to ask, and the other partitions are not to wait for one."""
+        """Where the leader is another than before, ask it where the epoch of our last batch ends in its log. Where
+        nobody leads there is nobody to ask, and the other partitions are not to wait for one."""
         wanted: dict[TopicPartition, int] = {}
         for partition, position in self._positions.items():
             known = self._cluster.partition(partition)
