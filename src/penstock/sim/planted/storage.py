@@ -131,7 +131,7 @@ STORAGE_BUGS = (
         "flush.messages=1 as Apache Kafka has it: the watermark does not wait for the disk",
         "the watermark counts what is not synced",
         (Patch(Partition, "advance", _advance_at_once),),
-        ("S3", "R11"),
+        ("R6", "S3", "R11"),
         seed=2,
         within=3,
         events=1_000,
