@@ -19,24 +19,16 @@ from penstock.protocol.generated.offset_delete_request import (
 from penstock.protocol.generated.offset_delete_response import OffsetDeleteResponse
 from penstock.wire.assignors import by_topic
 from penstock.wire.cluster import Cluster, CoordinatorKind
-from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Conversation, ask
-from penstock.wire.errors import check
-from penstock.wire.routes import ask_coordinator, refresh, retrying
+from penstock.wire.conversation import Conversation
+from penstock.wire.routes import ask_coordinator, ask_every_broker
 
 
 def list_groups(cluster: Cluster) -> Conversation[list[ListedGroup]]:
-    """The groups of all brokers: each knows those that it coordinates."""
-
-    def attempt() -> Conversation[list[ListedGroup]]:
-        yield from refresh(cluster)
-        groups: list[ListedGroup] = []
-        for node in list(cluster.brokers):
-            answer = yield from ask(node, ListGroupsRequest(), ListGroupsResponse)
-            check(answer.error_code, None, f"groups of node {node}")
-            groups += answer.groups
-        return groups
-
-    return (yield from retrying(cluster, attempt, REQUEST_TIMEOUT_MS))
+    """The groups of all brokers."""
+    replies = yield from ask_every_broker(
+        cluster, ListGroupsRequest(), ListGroupsResponse, lambda reply: reply.error_code
+    )
+    return [group for reply in replies for group in reply.groups]
 
 
 def describe_group(cluster: Cluster, group_id: str) -> Conversation[DescribedGroup]:

@@ -161,6 +161,23 @@ def find_coordinator(cluster: Cluster, kind: CoordinatorKind, key: str) -> Conve
     return found.node_id
 
 
+def ask_every_broker(
+    cluster: Cluster, message: Message, answer: type[T], fault: Callable[[T], int]
+) -> Conversation[list[T]]:
+    """The answers of all brokers: each knows what it coordinates. All are asked again where one fails."""
+
+    def attempt() -> Conversation[list[T]]:
+        yield from refresh(cluster)
+        replies: list[T] = []
+        for node in list(cluster.brokers):
+            reply = yield from ask(node, message, answer)
+            check(fault(reply), None, f"{type(message).__name__} of node {node}")
+            replies.append(reply)
+        return replies
+
+    return (yield from retrying(cluster, attempt, REQUEST_TIMEOUT_MS))
+
+
 def ask_coordinator(
     cluster: Cluster,
     kind: CoordinatorKind,

@@ -19,24 +19,19 @@ from penstock.protocol.generated.write_txn_markers_request import (
 )
 from penstock.protocol.generated.write_txn_markers_response import WriteTxnMarkersResponse
 from penstock.wire.cluster import Cluster, CoordinatorKind
-from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Conversation, ask
-from penstock.wire.errors import check
-from penstock.wire.routes import ask_coordinator, ask_leader, refresh, retrying
+from penstock.wire.conversation import Conversation
+from penstock.wire.routes import ask_coordinator, ask_every_broker, ask_leader
 
 
 def list_transactions(cluster: Cluster, states: list[str]) -> Conversation[list[Listed]]:
     """The transactional ids of all brokers, those in one of the states where some are named."""
-
-    def attempt() -> Conversation[list[Listed]]:
-        yield from refresh(cluster)
-        found: list[Listed] = []
-        for node in list(cluster.brokers):
-            answer = yield from ask(node, ListTransactionsRequest(state_filters=states), ListTransactionsResponse)
-            check(answer.error_code, None, f"transactions of node {node}")
-            found += answer.transaction_states
-        return found
-
-    return (yield from retrying(cluster, attempt, REQUEST_TIMEOUT_MS))
+    replies = yield from ask_every_broker(
+        cluster,
+        ListTransactionsRequest(state_filters=states),
+        ListTransactionsResponse,
+        lambda reply: reply.error_code,
+    )
+    return [listed for reply in replies for listed in reply.transaction_states]
 
 
 def describe_transaction(cluster: Cluster, transactional_id: str) -> Conversation[Described]:
