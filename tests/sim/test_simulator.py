@@ -31,6 +31,12 @@ def test_three_brokers_lose_nothing(seed: int) -> None:
     assert report.acked > 0
 
 
+def test_clients_find_the_cluster_again_when_brokers_they_hold_on_to_are_fenced() -> None:
+    """A run in which clients asked for ever a broker that the metadata named no more, over the connection they had."""
+    report = simulate_seed(163, nodes=3, events=10_000)
+    assert report.violations == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, 1_000, 50))
 def test_three_brokers_lose_nothing_over_many_seeds(first: int) -> None:

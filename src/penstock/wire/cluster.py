@@ -133,9 +133,11 @@ class Cluster:
 
     def any_node(self, load: Mapping[int, int]) -> int:
         """A node for what any broker can answer. `load`: requests in flight by connected node; the least loaded wins.
+        One that the metadata no longer names does not count: it was fenced, and nobody knows its address any more.
         Where none is connected: the one that never failed or whose failure is longest ago, known brokers first."""
-        if load:
-            return min(load, key=load.__getitem__)
+        connected = [node for node in load if self.address(node) is not None]
+        if connected:
+            return min(connected, key=load.__getitem__)
         candidates = [*self.brokers, *(broker.node_id for broker in self.bootstrap)]
         return min(candidates, key=lambda node: self._failed_ms.get(node, -1))
 

@@ -250,6 +250,7 @@ class Producer:
         except KafkaError as error:
             if BACKOFF.decide(error, 0) is None:
                 self._sender.fail_waiting(error)
+            self._sender.expire((yield from now()))
             return BACKOFF.first_ms
         now_ms = yield from now()
         for call in self._sender.poll(self._cluster, now_ms):

@@ -123,7 +123,7 @@ class Sender:
 
     def poll(self, cluster: Cluster, now_ms: int) -> list[Call]:
         """The requests to send now. Each must be answered by `on_answer` or `on_failure`."""
-        self._expire(now_ms)
+        self.expire(now_ms)
         self._close_gaps()
         if self.needs_identity:
             return []
@@ -256,7 +256,8 @@ class Sender:
         self.failure = self.failure or error
         batch.ticket.fail(error)
 
-    def _expire(self, now_ms: int) -> None:
+    def expire(self, now_ms: int) -> None:
+        """What was not delivered in time has failed, also where nobody can be asked who leads."""
         for lane in self._lanes.values():
             while lane.queue and now_ms - lane.queue[0].created_ms >= self._delivery_timeout_ms:
                 batch = lane.queue[0]

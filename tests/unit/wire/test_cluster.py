@@ -115,6 +115,15 @@ def test_any_node_is_the_least_loaded_connection_or_the_address_that_failed_long
     assert known.any_node({}) == 2
 
 
+def test_a_connection_to_a_node_that_the_metadata_no_longer_names_is_not_any_node() -> None:
+    """It was fenced when the last answer came, and its address went with it: asked for ever, nothing would be heard."""
+    known = cluster()
+    known.learn(metadata(), 0)
+    known.learn(MetadataResponse(brokers=[MetadataResponseBroker(node_id=2, host="host2", port=9002)]), 1)
+    assert known.any_node({1: 0}) == 2
+    assert known.any_node({1: 0, -1: 3}) == -1
+
+
 def test_a_retry_says_when_and_what_to_ask_first() -> None:
     moved = BACKOFF.decide(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER), 0)
     assert moved is not None

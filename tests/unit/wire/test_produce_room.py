@@ -1,9 +1,11 @@
-"""A producer of whole batches takes no more than its buffer holds."""
+"""A producer of whole batches takes no more than its buffer holds, and keeps none beyond its time."""
 
 from __future__ import annotations
 
+import pytest
 from wire_script import Script
 
+from penstock.base.errors import KafkaError
 from penstock.base.ids import TopicPartition
 from penstock.protocol.generated.metadata_response import (
     MetadataResponse,
@@ -19,7 +21,8 @@ from penstock.protocol.generated.produce_response import (
 from penstock.records.builder import build_batch
 from penstock.records.record import Record
 from penstock.wire.cluster import Cluster
-from penstock.wire.conversation import Conversation, Ticket
+from penstock.wire.conversation import Ask, Conversation, Ticket
+from penstock.wire.errors import Disconnected
 from penstock.wire.produce import Producer, Settings
 
 T0 = TopicPartition("t", 0)
@@ -58,3 +61,17 @@ def test_a_batch_waits_until_brokers_have_taken_some_of_those_before() -> None:
     assert [ticket.done for ticket in tickets] == [True, True, False, False]
     script.run(producer.flush())
     assert all(ticket.result().records_count == 1 for ticket in tickets)
+
+
+def test_a_batch_fails_in_time_also_where_nobody_can_be_asked_who_leads() -> None:
+    def answer(ask: Ask) -> ProduceResponse:
+        raise Disconnected("nobody is there")
+
+    cluster = known_cluster()
+    cluster.mark_stale()
+    producer = Producer(cluster, Settings(acks=1, idempotent=False, delivery_timeout_ms=1_000))
+    script = Script(answer)
+    ticket = script.run(producer.send_batch(T0, build_batch([Record.of(None, b"one")])))
+    script.run(producer.pump(lambda: ticket.done or script.now_ms > 5_000))
+    with pytest.raises(KafkaError, match="not delivered within 1000 ms"):
+        ticket.result()
