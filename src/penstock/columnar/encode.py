@@ -72,7 +72,10 @@ class Encoder:
         level: int | None = None,
         batch_bytes: int = BATCH_BYTES,
         batch_records: int = BATCH_RECORDS,
+        sums: bool = True,
     ) -> None:
+        """`sums`: with a CRC; a producer that numbers its batches computes it again, over what it wrote into them."""
+        self._sums = sums
         self._codec = codec
         self._level = level
         self.batch_bytes = batch_bytes
@@ -166,5 +169,6 @@ class Encoder:
         if self._codec != Codec.NONE:
             return seal(header, compress(self._codec, memoryview(out)[HEADER_BYTES:], self._level))
         write_header(out, 0, header)
-        write_crc(out, 0, len(out))
+        if self._sums:
+            write_crc(out, 0, len(out))
         return out

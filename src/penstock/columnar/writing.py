@@ -72,6 +72,7 @@ class TopicWriter:
             options.number("batch.size", BATCH_BYTES), options.number("max.request.size", REQUEST_BYTES_MAX)
         )
         self._compression = settings.codec, settings.level
+        self._numbered = settings.idempotent
         self._owns_client = client is None
         self._client = client or options.client(bootstrap)
         self._producer = Producer(self._client, settings)
@@ -235,7 +236,7 @@ class TopicWriter:
             with suppress(KafkaError):
                 (limit,) = self._client.run(describe_configs(cluster, TOPIC, topic, ["max.message.bytes"]))
                 batch_bytes = min(batch_bytes, int(limit.value or batch_bytes))
-            known = self._encoders[topic] = Encoder(*self._compression, batch_bytes)
+            known = self._encoders[topic] = Encoder(*self._compression, batch_bytes, sums=not self._numbered)
         return known
 
     def _collect(self) -> None:

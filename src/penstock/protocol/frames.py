@@ -8,7 +8,7 @@ not know yet which versions we speak.
 from __future__ import annotations
 
 from struct import Struct, error
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from penstock.base.errors import DecodeError
 from penstock.base.ports import Buffer
@@ -99,6 +99,21 @@ def response_frame(api_key: int, version: int, correlation_id: int, body: Buffer
     if response_header_version(api_key, version):
         return _LENGTH_AND_ID.pack(5 + len(body), correlation_id) + b"\0" + body
     return _LENGTH_AND_ID.pack(4 + len(body), correlation_id) + body
+
+
+class Writable(Protocol):
+    """A generated message, or one that is written by hand."""
+
+    def write(self, out: bytearray, version: int) -> None: ...
+
+
+def encode_request(header: RequestHeader, message: Writable) -> bytearray:
+    """The whole frame, written once: a message with megabytes of records is not copied into its frame."""
+    out = bytearray(_LENGTH.size)
+    out += encode_request_header(header)
+    message.write(out, header.api_version)
+    _LENGTH.pack_into(out, 0, len(out) - _LENGTH.size)
+    return out
 
 
 def request_frame(header: RequestHeader, body: Buffer) -> bytes:

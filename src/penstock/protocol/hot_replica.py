@@ -48,11 +48,9 @@ class FollowerFetch(NamedTuple):
     def API_KEY(self) -> int:
         return 1
 
-    def encode(self, version: int) -> bytearray:
+    def write(self, out: bytearray, version: int) -> None:
         assert VERSIONS[0] <= version <= VERSIONS[1], version
-        out = bytearray(
-            _HEAD.pack(self.max_wait_ms, self.min_bytes, self.max_bytes, 0, self.session_id, self.session_epoch)
-        )
+        out += _HEAD.pack(self.max_wait_ms, self.min_bytes, self.max_bytes, 0, self.session_id, self.session_epoch)
         write_uvarint(out, len(self.topics) + 1)
         for topic_id, places in self.topics:
             out += topic_id
@@ -68,7 +66,6 @@ class FollowerFetch(NamedTuple):
                 out += _INDEX.pack(index)
             out.append(0)
         out += _REPLICA.pack(1, 1, 1, _REPLICA_BYTES, self.replica_id, self.replica_epoch, 0)
-        return out
 
 
 class Copy(NamedTuple):

@@ -15,7 +15,7 @@ from penstock.base.errors import DecodeError, ErrorCode, KafkaError
 from penstock.base.limits import REQUEST_BYTES_MAX
 from penstock.base.ports import Buffer
 from penstock.protocol import registry
-from penstock.protocol.frames import RequestHeader, decode_response_header, request_frame
+from penstock.protocol.frames import RequestHeader, decode_response_header, encode_request
 from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
 from penstock.protocol.generated.api_versions_response import ApiVersionsResponse
 from penstock.protocol.message import Message
@@ -78,7 +78,7 @@ class Connection:
         self.outbox: list[Buffer] = []
         """bytes that `receive`, `filled` or `admits` want written: requests of the connection's own."""
 
-    def start(self, now_ms: int, timeout_ms: int = REQUEST_TIMEOUT_MS) -> bytes:
+    def start(self, now_ms: int, timeout_ms: int = REQUEST_TIMEOUT_MS) -> Buffer:
         """The first bytes to write. The connection is ready once the answers have been received."""
         self._began_ms = now_ms
         return self._ask_versions(ApiVersionsRequest.MAX_VERSION, now_ms + timeout_ms)
@@ -102,7 +102,7 @@ class Connection:
         max_version: int | None = None,
         answered: bool = True,
         decode: Decode | None = None,
-    ) -> bytes:
+    ) -> Buffer:
         """The bytes of this request; `ticket` is done when its answer is in. UnsupportedVersion: nothing was sent."""
         assert self.ready, "no request before the versions are known"
         version = ticket.version = self.pick_version(message, max_version)
@@ -157,14 +157,13 @@ class Connection:
         deadline_ms: int,
         answered: bool,
         decode: Decode | None = None,
-    ) -> bytes:
-        body = message.encode(version)
+    ) -> Buffer:
         key = message.API_KEY
-        header = RequestHeader(key, version, self._correlation_id, self._client_id)
+        frame = encode_request(RequestHeader(key, version, self._correlation_id, self._client_id), message)
         if answered:
             self._in_flight.append(InFlight(self._correlation_id, key, version, ticket, deadline_ms, decode))
         self._correlation_id = (self._correlation_id + 1) % CORRELATION_IDS
-        return request_frame(header, body)
+        return frame
 
     def _answer(self, frame: Buffer) -> Ticket | None:
         if not self._in_flight:
@@ -204,7 +203,7 @@ class Connection:
         request.ticket.succeed()
         return request.ticket
 
-    def _ask_versions(self, version: int, deadline_ms: int) -> bytes:
+    def _ask_versions(self, version: int, deadline_ms: int) -> Buffer:
         self._handshake = Ticket()
         message = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=self._software_version)
         return self._encode(message, version, self._handshake, deadline_ms, answered=True)

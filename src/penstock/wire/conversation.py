@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from penstock.base.errors import KafkaError
-from penstock.base.ports import Buffer
 from penstock.protocol.message import Message
 
 T = TypeVar("T")
@@ -23,7 +22,7 @@ class Request(Protocol):
     @property
     def API_KEY(self) -> int: ...
 
-    def encode(self, version: int) -> Buffer: ...
+    def write(self, out: bytearray, version: int) -> None: ...
 
 
 Decode = Callable[[memoryview, int], Any]

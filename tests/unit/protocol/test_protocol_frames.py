@@ -7,12 +7,14 @@ from penstock.protocol.frames import (
     RequestHeader,
     decode_request_header,
     decode_response_header,
+    encode_request,
     encode_request_header,
     encode_response_header,
     request_frame,
     response_frame,
 )
 from penstock.protocol.generated import request_header, response_header
+from penstock.protocol.generated.metadata_request import MetadataRequest
 from penstock.protocol.registry import APIS
 
 METADATA, API_VERSIONS = 3, 18
@@ -74,3 +76,5 @@ def test_frames_begin_with_the_length_of_what_follows() -> None:
     assert response_frame(API_VERSIONS, 4, 5, b"body") == b"\0\0\0\x08" + b"\0\0\0\x05" + b"body"
     header = RequestHeader(METADATA, 8, 5, None)
     assert request_frame(header, b"body") == b"\0\0\0\x0e" + encode_request_header(header) + b"body"
+    asked = MetadataRequest()
+    assert encode_request(header, asked) == request_frame(header, asked.encode(8))
