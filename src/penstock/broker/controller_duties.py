@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
 from penstock.base.errors import KafkaError
@@ -27,6 +28,8 @@ _ELECTIONS_AT_ONCE = 1_000
 _IDLE_MS = 60_000
 """looked at again after so long, where nothing is due"""
 _AFTER_FAILURE_MS = 100
+_HELD_MS = 100
+"""Woken later than that, this process was held: by a disk that does not take a file, by a machine that slept."""
 
 
 class ControllerDuties:
@@ -71,11 +74,19 @@ class ControllerDuties:
                 except KafkaError as error:
                     log.warning("the controller could not do what was due", fault=str(error))
                     wait_ms = _AFTER_FAILURE_MS
-            try:
-                async with asyncio.timeout(wait_ms / 1000):
-                    await self._stirred.wait()
-            except TimeoutError:
-                continue
+            await self._rest(wait_ms)
+
+    async def _rest(self, wait_ms: int) -> None:
+        """Until something is due. Silence that is this process's own fault is not held against brokers: their
+        heartbeats wait in the sockets."""
+        until_ms = self._clock.monotonic_ms() + wait_ms
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_ms / 1000):
+                await self._stirred.wait()
+        held_ms = self._clock.monotonic_ms() - until_ms
+        if held_ms >= _HELD_MS and self._controller.heartbeats is not None:
+            log.warning("this node was held, and could hear of no broker meanwhile", ms=held_ms)
+            self._controller.heartbeats.forgive(held_ms)
 
     async def _work(self) -> int:
         """Do what is due; how long nothing else is."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock, Disk
@@ -149,13 +150,11 @@ class Lifecycle:
         """Until the next heartbeat is due, or something has happened that the controller must hear of at once: that
         its connection is lost, that another is active, which does not know this broker to be alive, or that this
         broker cannot write any more, or can again."""
-        while wait_ms > 0 and not self._wake.is_set():
-            step_ms = min(wait_ms, _LOOK_MS)
-            try:
-                async with asyncio.timeout(step_ms / 1000):
+        until_ms = self._clock.monotonic_ms() + wait_ms
+        while (left_ms := until_ms - self._clock.monotonic_ms()) > 0 and not self._wake.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left_ms, _LOOK_MS) / 1000):
                     await self._wake.wait()
-            except TimeoutError:
-                wait_ms -= step_ms
             if not self._link.is_open(_CHANNEL) or self._wants_aside != self._should_step_aside():
                 return
 

@@ -126,6 +126,22 @@ def test_a_broker_whose_connection_is_lost_is_fenced_soon():
     story(told)
 
 
+def test_the_time_in_which_the_controller_itself_was_held_does_not_count():
+    async def told(bench: Bench) -> None:
+        await bench.beat(1, "a")
+        await bench.beat(2, "b")
+        bench.duties._stirred.clear()
+        resting = asyncio.create_task(bench.duties._rest(10))
+        await asyncio.sleep(0)
+        bench.now.ms += SESSION_MS + 10
+        await resting
+        assert await bench.after(0) == [], "what they sent meanwhile has not been read yet"
+        assert await bench.after(SESSION_MS - 11) == []
+        assert await bench.after(1) == [1, 2]
+
+    story(told)
+
+
 def test_a_connection_that_was_replaced_by_another_may_end():
     async def told(bench: Bench) -> None:
         await bench.beat(2, "b")

@@ -98,6 +98,11 @@ class Heartbeats:
         if session is not None and session.epoch == epoch and self.reconnect_ms >= 0:
             session.end_ms = min(session.end_ms, now_ms + self.reconnect_ms)
 
+    def forgive(self, held_ms: int) -> None:
+        """This node did nothing for so long: what brokers have sent in the meantime has not been looked at yet."""
+        for session in self.sessions.values():
+            session.end_ms += held_ms
+
     def wants_change(self, image: Image, request: BrokerHeartbeatRequest) -> bool:
         """Whether a heartbeat needs a decision; most need none and are answered at once."""
         broker = image.brokers[request.broker_id]
