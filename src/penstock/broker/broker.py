@@ -226,6 +226,7 @@ class Broker:
         await lifecycle.join(advertised, incarnation, previous_epoch)
         self._isr.start(self.services.link.ask, lambda: lifecycle.broker_epoch)
         self._fetchers.start(quorum.image)
+        self.services.coordinators.follow(quorum.image)
         self._coordinate(quorum.image)
         self._housekeeping.start()
         for listener in self.listeners:
@@ -312,6 +313,7 @@ class Broker:
         changes = self.services.partitions.apply(delta, image)
         self._fetchers.follow(changes, image)
         self._isr.ask(changes.joining)
+        self.services.coordinators.follow(image, [*delta.changed_topics, *delta.deleted_topics])
         self._coordinate(image)
         deleted = [(topic.name, topic.id) for topic in delta.deleted_topics.values()]
         if deleted:

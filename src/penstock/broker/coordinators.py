@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import cast
 
 from penstock.base.errors import ErrorCode, KafkaError
@@ -13,8 +13,10 @@ from penstock.core.coordinator.result import Producer
 from penstock.core.coordinator.runtime import RuntimeState
 from penstock.core.groups import refusals
 from penstock.core.groups.config import GroupConfig
+from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.shard import GroupShard
 from penstock.core.groups.state import RequestContext
+from penstock.core.metadata.image import Image
 from penstock.protocol.generated.delete_groups_response import DeletableGroupResult
 from penstock.protocol.generated.describe_groups_response import DescribedGroup
 from penstock.protocol.generated.heartbeat_request import HeartbeatRequest
@@ -52,11 +54,12 @@ class Coordinators:
         *,
         commit_timeout_ms: int = 5_000,
     ) -> None:
+        self._metadata = Metadata()
         self._shards: Shards[GroupShard] = Shards(
             offsets,
             clock,
             create_internal_topic,
-            lambda partition, epoch: GroupShard(config, random),
+            lambda partition, epoch: GroupShard(config, random, self._metadata),
             commit_timeout_ms=commit_timeout_ms,
         )
         self.locate = self._shards.locate
@@ -66,6 +69,10 @@ class Coordinators:
         self._coordinator = self._shards.find
         self._offsets = offsets
         self._clock = clock
+
+    def follow(self, image: Image, changed_topics: Iterable[bytes] = ()) -> None:
+        """The metadata log moved on; these topics (ids) may have changed."""
+        self._metadata.follow(image, changed_topics)
 
     async def join_group(self, request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
         try:

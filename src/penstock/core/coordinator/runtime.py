@@ -144,11 +144,14 @@ class Runtime(Generic[S]):
         return KafkaError(ErrorCode.NOT_COORDINATOR)
 
     def tick(self, now: Now) -> None:
-        """Fire what is due, give up on writes that nobody commits."""
+        """Fire what is due, give up on writes that nobody commits. What fires after a timer that wrote something may
+        have to see that: it stays due until the records are appended."""
         if self.state is not RuntimeState.ACTIVE:
             return
         for timer in self.shard.timers.due(now.ms):
             self._accept(0, self.shard.fire(timer.event, now), now)
+            if self._queued:
+                break
         while self._waiting and self._waiting[0].deadline_ms <= now.ms:
             self._settle(self._waiting.popleft(), KafkaError(ErrorCode.REQUEST_TIMED_OUT), now)
 

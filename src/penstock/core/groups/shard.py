@@ -24,6 +24,7 @@ from penstock.core.groups import (
 )
 from penstock.core.groups.classic import ClassicGroup
 from penstock.core.groups.config import GroupConfig
+from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.state import RequestContext, State
 from penstock.core.groups.states import GroupState
 from penstock.protocol.generated.heartbeat_request import HeartbeatRequest
@@ -42,8 +43,8 @@ from penstock.protocol.generated.txn_offset_commit_request import TxnOffsetCommi
 class GroupShard:
     """A `core.coordinator.shard.Shard`. Refusals are KafkaErrors, which `refusals` turns into responses."""
 
-    def __init__(self, config: GroupConfig, random: Random) -> None:
-        self.state = State(config, random)
+    def __init__(self, config: GroupConfig, random: Random, metadata: Metadata | None = None) -> None:
+        self.state = State(config, random, metadata or Metadata())
 
     @property
     def timers(self) -> Timers:

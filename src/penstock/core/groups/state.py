@@ -12,6 +12,7 @@ from penstock.core.coordinator.timers import Timers
 from penstock.core.groups.classic import ClassicGroup
 from penstock.core.groups.config import GroupConfig
 from penstock.core.groups.members import SESSION, Member
+from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.store import Store
 
 
@@ -28,6 +29,8 @@ class RequestContext(NamedTuple):
 class State:
     config: GroupConfig
     random: Random
+    metadata: Metadata = field(default_factory=Metadata)
+    """the topics, for groups whose partitions are assigned here"""
     store: Store = field(default_factory=Store)
     """durable: changed by replay alone"""
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
