@@ -10,6 +10,10 @@ from penstock.base.limits import TOPIC_NAME_LENGTH_MAX
 from penstock.base.ports import Random
 
 NO_ID = bytes(16)
+UNASSIGNED_DIRECTORY = bytes(15) + b"\x01"
+"""The broker has several log directories and picks one itself."""
+LOST_DIRECTORY = bytes(15) + b"\x02"
+"""The broker had the replica, and cannot use it any more."""
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = bytes(15) + b"\x01"
 OFFSETS_TOPIC = "__consumer_offsets"

@@ -34,6 +34,7 @@ from penstock.broker.network.door import Door
 from penstock.broker.network.session import Peer, Session
 from penstock.broker.network.table import Table
 from penstock.broker.partitions import Partitions
+from penstock.broker.placing import Placing
 from penstock.broker.producer_ids import ProducerIds, reserve_block
 from penstock.broker.quorum import Quorum
 from penstock.broker.services import Services
@@ -91,6 +92,7 @@ class Broker:
         self._quorum: Quorum
         self._housekeeping: Housekeeping
         self._isr: Isr
+        self._placing: Placing
         self._fetchers: Fetchers
         self._transacting: Transacting
         self._duties: ControllerDuties
@@ -134,6 +136,7 @@ class Broker:
         await self._transacting.close()
         await self.services.coordinators.close()
         await self._isr.stop()
+        await self._placing.stop()
         await self._fetchers.close()
         await self._duties.stop()
         await self.services.lifecycle.close()
@@ -168,6 +171,7 @@ class Broker:
         )
         partitions.cluster.lag_max_ms = config.number("replica.lag.time.max.ms")
         self._isr = Isr(partitions, self._clock, config.node_id)
+        self._placing = Placing(partitions, config.node_id, quorum.identity.directory_id)
         controller = Controller(quorum, self._node, config, self._clock)
         link = ControllerLink(quorum, self._clock, self._random)
         lifecycle = Lifecycle(config, quorum, link, self._clock, lambda: partitions.refusal)
@@ -225,6 +229,7 @@ class Broker:
         partitions.directory.sign(incarnation)
         await lifecycle.join(advertised, incarnation, previous_epoch)
         self._isr.start(self.services.link.ask, lambda: lifecycle.broker_epoch)
+        self._placing.start(self.services.link.ask, lambda: lifecycle.broker_epoch)
         self._fetchers.start(quorum.image)
         self.services.coordinators.follow(quorum.image)
         self._coordinate(quorum.image)
@@ -314,6 +319,7 @@ class Broker:
         self._fetchers.follow(changes, image)
         self._isr.ask(changes.joining)
         self.services.coordinators.follow(image, [*delta.changed_topics, *delta.deleted_topics])
+        self._placing.follow(delta, image)
         self._coordinate(image)
         deleted = [(topic.name, topic.id) for topic in delta.deleted_topics.values()]
         if deleted:

@@ -106,6 +106,7 @@ class Housekeeping:
     async def _tick(self) -> None:
         self.check_room()
         self._partitions.flush_overdue()
+        self._partitions.tell_failures()
 
     async def _expire_producers(self) -> None:
         for count, partition in enumerate(list(self._partitions.all())):

@@ -72,6 +72,8 @@ class Partitions:
         self.past_traffic = Traffic()
         """of topics that are gone: a sum over all must not fall when one is deleted"""
         self.upkeep = Upkeep()
+        self.on_failure: Callable[[Partition], None] = lambda _: None
+        """called with a copy whose log has failed, perhaps more than once"""
         self._flushing: dict[Partition, None] = {}
         """partitions with flush.ms that hold something unsynced"""
         self.cluster = Cluster(node_id)
@@ -179,6 +181,8 @@ class Partitions:
             )
         except KafkaError:
             traffic.failed_produces += 1
+            if partition.log.failure is not None:
+                self.on_failure(partition)
             raise
         if appended.duplicate:
             return appended
@@ -200,7 +204,12 @@ class Partitions:
         if self.refusal is not None and partition.name.topic not in FLUSHED_TOPICS:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self.refusal)
         now_ms = self._clock.wall_ms()
-        partition.accept(buf, at, size, now_ms=now_ms)
+        try:
+            partition.accept(buf, at, size, now_ms=now_ms)
+        except KafkaError:
+            if partition.log.failure is not None:
+                self.on_failure(partition)
+            raise
         if partition.log.config.flush_messages == 1:
             self.commit.want(partition)
             return True
@@ -238,6 +247,12 @@ class Partitions:
             del self._flushing[partition]
             self.commit.want(partition)
 
+    def tell_failures(self) -> None:
+        """Of all copies: a log may fail while nobody writes to it."""
+        for partition in self.all():
+            if partition.log.failure is not None:
+                self.on_failure(partition)
+
     def delete_before(self, topic: str, index: int, offset: int | None) -> int:
         """Move a partition's start; None means up to the watermark. Returns where it starts now."""
         partition = self.find(topic, index)
@@ -263,8 +278,10 @@ class Partitions:
         if partition.advance():
             self.waiters.moved(partition, 1)
         self.waiters.synced(partition)
-        if partition.log.failure is not None and partition.high_watermark < partition.log.end_offset:
-            self.waiters.gone(partition)
+        if partition.log.failure is not None:
+            self.on_failure(partition)
+            if partition.high_watermark < partition.log.end_offset:
+                self.waiters.gone(partition)
 
     def _place(self, image: Image, topic: Topic, changes: Changes) -> None:
         """Give each copy of the topic its role, make those that are new, remove those that moved away."""

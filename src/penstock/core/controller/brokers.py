@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.base.ids import NO_ID
+from penstock.base.ids import LOST_DIRECTORY, NO_ID, UNASSIGNED_DIRECTORY
 from penstock.core.controller.elections import Election, Wish, decide_change
-from penstock.core.controller.outlook import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, Outlook
+from penstock.core.controller.outlook import Outlook
 from penstock.core.controller.result import Result
 from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import NO_LEADER, Image, Partition

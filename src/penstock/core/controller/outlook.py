@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from penstock.base.configs.define import ResourceType
 from penstock.base.configs.topic import TOPIC_CONFIGS
 from penstock.base.configs.values import Value, parse
-from penstock.base.ids import NO_ID
+from penstock.base.ids import NO_ID, UNASSIGNED_DIRECTORY
 from penstock.core.metadata.effective import Node, broker_layers, inherited, readable
 from penstock.core.metadata.image import Broker, Image, Topic
 
-UNASSIGNED_DIRECTORY = bytes(15) + b"\x01"
-"""The broker has several log directories and picks one itself."""
-LOST_DIRECTORY = bytes(15) + b"\x02"
 _BUMP_ON_SHRINK_BELOW = 12
 """Brokers before 3.6-IV0 took a smaller ISR for news only with a new leader epoch."""
 _DIRECTORIES_FROM = 17

@@ -1,6 +1,7 @@
 """AssignReplicasToDirs 0: a broker tells in which of its log directories replicas lie (KIP-858).
 
-A broker of ours has one log directory, so it never asks; one of Apache Kafka with several does.
+A broker of ours has one log directory and asks only for a copy whose log has failed, and when it has that copy again
+(`broker/placing.py`).
 """
 
 from __future__ import annotations
