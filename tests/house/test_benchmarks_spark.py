@@ -123,7 +123,7 @@ def test_percentiles_are_values_that_were_measured():
 
 def test_python_workers_are_the_children_of_the_process_they_are_forked_from():
     """A family as Spark has it: a JVM, here a shell; below it the daemon of tasks with a worker, and one that plans."""
-    fork = "import os, sys; child = os.fork(); child or print('there', flush=True); sys.stdin.read()"
+    fork = "import os, sys; child = os.fork(); child or os.write(1, b'there\\n'); sys.stdin.read()"
     start = f'{sys.executable} -c "{fork}"'
     # Without the third descriptor a shell gives its background processes an empty input.
     shell = f"exec 3<&0; {start} pyspark.worker <&3 & {start} plan <&3 & wait"
