@@ -81,6 +81,11 @@ def served() -> Table:
             Row(75, "topics.describe_topic_partitions", _DESCRIBE_TOPIC),
             Row(80, "quorum.add_raft_voter", _ALTER_CLUSTER, forwarded=True),
             Row(81, "quorum.remove_raft_voter", _ALTER_CLUSTER, forwarded=True),
+            Row(83, "shares.initialize_share_group_state", _CLUSTER_ACTION, overlaps=True),
+            Row(84, "shares.read_share_group_state", _CLUSTER_ACTION, overlaps=True),
+            Row(85, "shares.write_share_group_state", _CLUSTER_ACTION, overlaps=True),
+            Row(86, "shares.delete_share_group_state", _CLUSTER_ACTION, overlaps=True),
+            Row(87, "shares.read_share_group_state_summary", _CLUSTER_ACTION, overlaps=True),
         ]
     )
 

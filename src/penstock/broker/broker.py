@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.base.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, random_id
+from penstock.base.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, random_id
 from penstock.broker.admin import Admin
 from penstock.broker.apis import controller_served, served
 from penstock.broker.config import BrokerConfig
@@ -38,6 +38,7 @@ from penstock.broker.placing import Placing
 from penstock.broker.producer_ids import ProducerIds, reserve_block
 from penstock.broker.quorum import Quorum
 from penstock.broker.services import Services
+from penstock.broker.sharing import Sharing
 from penstock.broker.state_topic import StateTopic
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
@@ -95,6 +96,7 @@ class Broker:
         self._placing: Placing
         self._fetchers: Fetchers
         self._transacting: Transacting
+        self._sharing: Sharing
         self._duties: ControllerDuties
 
     async def start(self) -> None:
@@ -133,6 +135,7 @@ class Broker:
         for listener in self.listeners:
             await listener.close()
         await self._housekeeping.stop()
+        await self._sharing.close()
         await self._transacting.close()
         await self.services.coordinators.close()
         await self._isr.stop()
@@ -183,6 +186,7 @@ class Broker:
         )
         producer_ids = ProducerIds(lambda: reserve_block(link, config.node_id, lifecycle.broker_epoch))
         self._transacting = self._transactions(partitions, coordinators, producer_ids, creation)
+        self._sharing = self._shares(partitions, creation)
         self.services = Services(
             config=config,
             node=self._node,
@@ -201,6 +205,8 @@ class Broker:
             transactions=self._transacting.transactions,
             marker_writing=self._transacting.writing,
             verification=self._transacting.verification,
+            share_coordinators=self._sharing.coordinators,
+            share_states=self._sharing.states,
             telemetry=Telemetry(config.number("telemetry.max.bytes")),
             topic_creation=creation,
         )
@@ -249,6 +255,16 @@ class Broker:
             coordinators,
             producer_ids,
             creation.create_transactions_topic,
+            self._clock,
+            self._random,
+        )
+
+    def _shares(self, partitions: Partitions, creation: TopicCreation) -> Sharing:
+        return Sharing(
+            self.config,
+            lambda: self._quorum.image,
+            partitions,
+            creation.create_share_state_topic,
             self._clock,
             self._random,
         )
@@ -328,3 +344,4 @@ class Broker:
     def _coordinate(self, image: Image) -> None:
         self.services.coordinators.lead(image.led_by(OFFSETS_TOPIC, self.config.node_id))
         self.services.transactions.lead(image.led_by(TRANSACTIONS_TOPIC, self.config.node_id))
+        self.services.share_coordinators.lead(image.led_by(SHARE_STATE_TOPIC, self.config.node_id))

@@ -50,6 +50,8 @@ def copies(nodes: int) -> dict[str, str]:
         "offsets.topic.replication.factor": factor,
         "transaction.state.log.replication.factor": factor,
         "transaction.state.log.min.isr": in_sync,
+        "share.coordinator.state.topic.replication.factor": factor,
+        "share.coordinator.state.topic.min.isr": in_sync,
     }
     if nodes == 1:
         return internal

@@ -20,6 +20,8 @@ from penstock.broker.network.session import Peer
 from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds
 from penstock.broker.quorum import Quorum
+from penstock.broker.share_coordinators import ShareCoordinators
+from penstock.broker.share_state import ShareStates
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
 from penstock.broker.transactions import Transactions
@@ -59,6 +61,8 @@ class Services:
     transactions: Transactions
     marker_writing: MarkerWriting
     verification: Verification
+    share_coordinators: ShareCoordinators
+    share_states: ShareStates
     telemetry: Telemetry
     topic_creation: TopicCreation
 
@@ -86,6 +90,7 @@ class Services:
     def forget_topics(self, topics: list[tuple[str, bytes]]) -> None:
         """Topics (name, id) are deleted: their committed offsets go too, in a while."""
         self.spawn(self.coordinators.forget_topics(topics))
+        self.spawn(self.share_coordinators.forget_topics([topic_id for _, topic_id in topics]))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Have something done that nobody waits for."""

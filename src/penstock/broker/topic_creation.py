@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.base.errors import ErrorCode
-from penstock.base.ids import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from penstock.base.ids import INTERNAL_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from penstock.broker.controller_link import ControllerLink
 from penstock.broker.journal import Journal
 from penstock.broker.quorum import Quorum
@@ -38,6 +38,9 @@ class TopicCreation:
 
     async def create_transactions_topic(self) -> None:
         await self.create_missing([TRANSACTIONS_TOPIC])
+
+    async def create_share_state_topic(self) -> None:
+        await self.create_missing([SHARE_STATE_TOPIC])
 
     def _topic(self, name: str) -> CreatableTopic:
         if name in INTERNAL_TOPICS:

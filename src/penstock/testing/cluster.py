@@ -23,6 +23,7 @@ HOST = "127.0.0.1"
 QUICK: dict[str, str] = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
 """What makes a test quick without changing what a client can see of the protocol."""

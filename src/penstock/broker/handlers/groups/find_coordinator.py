@@ -1,13 +1,11 @@
-"""FindCoordinator 0-6 (KIP-699): which broker coordinates a group or a transactional id; several keys at once from
-version 4 on.
-
-Deviation: share groups are not built yet; their keys are refused with UNSUPPORTED_VERSION.
+"""FindCoordinator 0-6 (KIP-699): which broker coordinates a group or a transactional id, or keeps what a share group
+knows of a partition (KIP-932, brokers ask that, from version 6 on); several keys at once from version 4 on.
 """
 
 from __future__ import annotations
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.base.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, is_valid_text
+from penstock.base.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, id_from_text, is_valid_text
 from penstock.broker.handlers.groups.asking import refusal
 from penstock.broker.network.session import Session
 from penstock.core.metadata.image import Image
@@ -33,17 +31,17 @@ async def handle(session: Session, header: RequestHeader, request: FindCoordinat
 
 
 async def _find(session: Session, version: int, key_type: int, key: str) -> Coordinator:
-    if key_type == _SHARE and version >= _SHARE_FROM:
-        return _refused(key, ErrorCode.UNSUPPORTED_VERSION, "share groups are not built yet")
-    if key_type not in (_GROUP, _TRANSACTION):
+    if key_type not in (_GROUP, _TRANSACTION) and not (key_type == _SHARE and version >= _SHARE_FROM):
         return _refused(key, ErrorCode.INVALID_REQUEST, f"there are no coordinators of type {key_type}")
     code = _forbidden(session, key_type, key)
     if code is not None:
         return _refused(key, code)
     services = session.services
-    shards, topic = (
-        (services.coordinators, OFFSETS_TOPIC) if key_type == _GROUP else (services.transactions, TRANSACTIONS_TOPIC)
-    )
+    shards, topic = {
+        _GROUP: (services.coordinators, OFFSETS_TOPIC),
+        _TRANSACTION: (services.transactions, TRANSACTIONS_TOPIC),
+        _SHARE: (services.share_coordinators, SHARE_STATE_TOPIC),
+    }[key_type]
     try:
         index = await shards.locate(key)
     except KafkaError as fault:
@@ -60,10 +58,24 @@ async def _find(session: Session, version: int, key_type: int, key: str) -> Coor
 def _forbidden(session: Session, key_type: int, key: str) -> ErrorCode | None:
     if key_type == _GROUP:
         return refusal(session, Operation.DESCRIBE, key)
-    if not is_valid_text(key):
+    if not is_valid_text(key) or (key_type == _SHARE and not _is_share_key(key)):
         return ErrorCode.INVALID_REQUEST
+    if key_type == _SHARE:
+        allowed = session.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER)
+        return None if allowed else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     allowed = session.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, key)
     return None if allowed else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def _is_share_key(key: str) -> bool:
+    """GROUP:TOPIC ID:PARTITION; the group may have colons of its own."""
+    group_and_topic, _, partition = key.rpartition(":")
+    group_id, _, topic_id = group_and_topic.rpartition(":")
+    try:
+        id_from_text(topic_id)
+        return bool(group_id) and int(partition) >= 0
+    except ValueError:
+        return False
 
 
 def _refused(key: str, code: ErrorCode, message: str | None = None) -> Coordinator:
