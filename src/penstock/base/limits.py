@@ -71,6 +71,9 @@ FETCH_POSITIONS_MAX = 500_000
 FETCH_SESSIONS_MAX = 1_000
 """incremental fetch sessions kept by one broker; `max.incremental.fetch.session.cache.slots`."""
 
+SHARE_SESSION_PLACES_MAX = 20_000
+"""partitions that one share session may fetch from."""
+
 OPEN_FILES_SHARE = 0.9
 """share of RLIMIT_NOFILE above which no connection is accepted."""
 

@@ -1,0 +1,158 @@
+"""Answering share fetches: records acquired from the partitions of a session, now or when there are some.
+
+A fetch that finds less than its `min_bytes` waits at each of its share-partitions: what is appended, released or timed
+out there has it look again, in the same tick, those first who wait longest. A timer ends the wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple, Protocol
+
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.slices import Slice
+from penstock.broker.share_reading import Found, look, pieces
+from penstock.broker.shared_partition import SharedPartition
+from penstock.broker.shares import Shares
+from penstock.core.security.acl import Operation, Resource
+from penstock.core.sharing.sessions import Place, ShareSession
+from penstock.core.sharing.states import Acquired
+
+_LOOKS_MAX = 64
+"""passes over offsets that hold nothing to hand out, before an answer without records is given"""
+
+
+class Reader(Protocol):
+    def allows(self, operation: Operation, resource: Resource, name: str) -> bool: ...
+
+
+class Wanted(NamedTuple):
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    batch_size: int
+    exact: bool
+    """never more than `max_records` (share.acquire.mode=record_limit)"""
+
+
+class Outcome(NamedTuple):
+    """What one partition has to give."""
+
+    place: Place
+    fault: KafkaError | None
+    slices: list[Slice]
+    acquired: list[Acquired]
+
+
+Candidates = dict[Place, SharedPartition]
+
+
+async def fetch(shares: Shares, session: ShareSession, reader: Reader, wanted: Wanted) -> list[Outcome]:
+    """Only partitions that have something, or cannot be read."""
+    places = session.in_turn()
+    loaded = await asyncio.gather(*(_candidate(shares, session.group, place, reader) for place in places))
+    faults = [
+        Outcome(place, one, [], []) for place, one in zip(places, loaded, strict=True) if isinstance(one, KafkaError)
+    ]
+    candidates = {
+        place: one for place, one in zip(places, loaded, strict=True) if isinstance(one, SharedPartition)
+    }
+    poll = Poll(session, candidates, wanted, faults)
+    poll.look(final=bool(faults) or wanted.max_wait_ms <= 0)
+    return await poll.outcomes()
+
+
+async def _candidate(shares: Shares, group: str, place: Place, reader: Reader) -> SharedPartition | KafkaError:
+    try:
+        partition = shares.partitions.find(*place)
+        if not reader.allows(Operation.READ, Resource.TOPIC, partition.name.topic):
+            return KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return await shares.shared(group, place)
+    except KafkaError as fault:
+        return fault
+
+
+class Poll:
+    """One share fetch, as long as it looks for records."""
+
+    def __init__(self, session: ShareSession, candidates: Candidates, wanted: Wanted, faults: list[Outcome]) -> None:
+        self._session = session
+        self._candidates = candidates
+        self._wanted = wanted
+        self._faults = faults
+        self._done: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
+
+    async def outcomes(self) -> list[Outcome]:
+        """Once there is enough, or no more time."""
+        if self._done.done():
+            return self._done.result()
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self._wanted.max_wait_ms / 1000, lambda: self.look(final=True))
+        for shared in self._candidates.values():
+            shared.wait(self)
+        try:
+            return await self._done
+        finally:
+            timer.cancel()
+            for shared in self._candidates.values():
+                shared.leave(self)
+
+    def look(self, *, final: bool = False) -> None:
+        if self._done.done():
+            return
+        found = self._collect(final)
+        if found is not None:
+            self._done.set_result(self._faults + found)
+
+    def _collect(self, final: bool) -> list[Outcome] | None:
+        """What to answer; None: not enough yet. A look may find nothing but offsets that hold no records: those are
+        set aside, and it looks again."""
+        if self._session.ended:
+            return []
+        for _ in range(_LOOKS_MAX):
+            found, faults = self._find()
+            size = sum(one.piece.length for batches in found.values() for one in batches if one.batch.deliverable)
+            if not found and not faults:
+                return [] if final else None
+            if size < self._wanted.min_bytes and not final and not faults:
+                return None
+            outcomes = self._acquire(found)
+            if outcomes or faults:
+                return outcomes + faults
+        return []
+
+    def _find(self) -> tuple[dict[Place, list[Found]], list[Outcome]]:
+        wanted = self._wanted
+        room, records = wanted.max_bytes, wanted.max_records
+        found: dict[Place, list[Found]] = {}
+        faults: list[Outcome] = []
+        for place, shared in self._candidates.items():
+            if room <= 0 or records <= 0:
+                break
+            try:
+                committed_only = shared.settings().committed_only
+                batches = look(shared.partition, shared.share(), room, records, committed_only=committed_only)
+            except KafkaError as fault:
+                faults.append(Outcome(place, fault, [], []))
+                continue
+            if batches:
+                found[place] = batches
+                room -= sum(one.piece.length for one in batches)
+                records -= sum(one.batch.last_offset - one.batch.looked_from + 1 for one in batches)
+        return found, faults
+
+    def _acquire(self, found: dict[Place, list[Found]]) -> list[Outcome]:
+        wanted, room = self._wanted, self._wanted.max_records
+        outcomes = []
+        for place, batches in found.items():
+            if room <= 0:
+                break
+            shared = self._candidates[place]
+            acquired = shared.acquire(
+                self._session.member, [one.batch for one in batches], room, wanted.exact, wanted.batch_size
+            )
+            if acquired:
+                room -= sum(one.count for one in acquired)
+                outcomes.append(Outcome(place, None, pieces(batches, acquired), acquired))
+        return outcomes
