@@ -79,6 +79,8 @@ def served() -> Table:
             Row(72, "cluster.push_telemetry", None),
             Row(74, "configs.list_config_resources", _DESCRIBE_CONFIGS),
             Row(75, "topics.describe_topic_partitions", _DESCRIBE_TOPIC),
+            Row(78, "share.share_fetch", _READ_GROUP, raw=True, overlaps=True),
+            Row(79, "share.share_acknowledge", _READ_GROUP, overlaps=True),
             Row(80, "quorum.add_raft_voter", _ALTER_CLUSTER, forwarded=True),
             Row(81, "quorum.remove_raft_voter", _ALTER_CLUSTER, forwarded=True),
             Row(83, "shares.initialize_share_group_state", _CLUSTER_ACTION, overlaps=True),

@@ -207,6 +207,7 @@ class Broker:
             verification=self._transacting.verification,
             share_coordinators=self._sharing.coordinators,
             share_states=self._sharing.states,
+            shares=self._sharing.shares,
             telemetry=Telemetry(config.number("telemetry.max.bytes")),
             topic_creation=creation,
         )

@@ -22,6 +22,7 @@ from penstock.broker.producer_ids import ProducerIds
 from penstock.broker.quorum import Quorum
 from penstock.broker.share_coordinators import ShareCoordinators
 from penstock.broker.share_state import ShareStates
+from penstock.broker.shares import Shares
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
 from penstock.broker.transactions import Transactions
@@ -63,6 +64,7 @@ class Services:
     verification: Verification
     share_coordinators: ShareCoordinators
     share_states: ShareStates
+    shares: Shares
     telemetry: Telemetry
     topic_creation: TopicCreation
 

@@ -55,9 +55,7 @@ async def fetch(shares: Shares, session: ShareSession, reader: Reader, wanted: W
     faults = [
         Outcome(place, one, [], []) for place, one in zip(places, loaded, strict=True) if isinstance(one, KafkaError)
     ]
-    candidates = {
-        place: one for place, one in zip(places, loaded, strict=True) if isinstance(one, SharedPartition)
-    }
+    candidates = {place: one for place, one in zip(places, loaded, strict=True) if isinstance(one, SharedPartition)}
     poll = Poll(session, candidates, wanted, faults)
     poll.look(final=bool(faults) or wanted.max_wait_ms <= 0)
     return await poll.outcomes()
@@ -153,6 +151,6 @@ class Poll:
                 self._session.member, [one.batch for one in batches], room, wanted.exact, wanted.batch_size
             )
             if acquired:
-                room -= sum(one.count for one in acquired)
+                room -= sum(one.records for one in acquired)
                 outcomes.append(Outcome(place, None, pieces(batches, acquired), acquired))
         return outcomes

@@ -57,6 +57,4 @@ def _read(values: dict[str, str]) -> ShareSettings:
         int(values["share.record.lock.duration.ms"]),
         values["share.renew.acknowledge.enable"] == "true",
     )
-    return ShareSettings(
-        limits, values["share.isolation.level"] == "read_committed", values["share.auto.offset.reset"]
-    )
+    return ShareSettings(limits, values["share.isolation.level"] == "read_committed", values["share.auto.offset.reset"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock
@@ -17,10 +17,12 @@ from penstock.broker.journal import Journal
 from penstock.broker.share_settings import EARLIEST, ShareSettings
 from penstock.broker.waiters import Waiters
 from penstock.core.replication.partition import Partition
+from penstock.core.share.batches import StateBatch
+from penstock.core.share.requests import ShareKey
 from penstock.core.sharing.acknowledging import Acknowledgement
 from penstock.core.sharing.acquiring import Batch
 from penstock.core.sharing.partition import Change, GivenBack, SharePartition
-from penstock.core.sharing.states import Acquired, StateBatch
+from penstock.core.sharing.states import Acquired
 
 log = Journal(__name__)
 
@@ -34,12 +36,6 @@ _REFUSALS = {
 """what a client is told where the persister refuses"""
 _FENCED = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH)
 _TOLD = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-
-
-class Key(NamedTuple):
-    group: str
-    topic_id: bytes
-    index: int
 
 
 class Stored(Protocol):
@@ -88,7 +84,7 @@ class _Entry:
 class SharedPartition:
     def __init__(
         self,
-        key: Key,
+        key: ShareKey,
         partition: Partition,
         states: States,
         settings: Callable[[], ShareSettings],
@@ -181,10 +177,12 @@ class SharedPartition:
     def wake(self) -> None:
         """Something may be there to hand out: who waits longest gets it first."""
         for waiter in list(self._waiting):
-            if self._share is not None and self.is_current:
-                if self._share.next_look(0, self.partition.high_watermark) is None:
-                    return
+            if self.is_current and not self._has_more():
+                return
             waiter.look()
+
+    def _has_more(self) -> bool:
+        return self._share is not None and self._share.next_look(0, self.partition.high_watermark) is not None
 
     def close(self) -> None:
         if self._timer is not None:

@@ -14,8 +14,8 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock
 from penstock.broker.partitions import Partitions
 from penstock.broker.share_settings import GroupSettings
-from penstock.broker.shared_partition import Key, SharedPartition, States
-from penstock.broker.waiters import Waiters
+from penstock.broker.shared_partition import SharedPartition, States
+from penstock.core.share.requests import ShareKey
 from penstock.core.sharing.acknowledging import Acknowledgement, check
 from penstock.core.sharing.sessions import FINAL_EPOCH, INITIAL_EPOCH, Place, ShareSession, ShareSessions
 
@@ -29,7 +29,6 @@ class Shares:
         states: States,
         settings: GroupSettings,
         clock: Clock,
-        waiters: Waiters,
         sessions_max: int,
     ) -> None:
         self.partitions = partitions
@@ -37,8 +36,7 @@ class Shares:
         self.sessions = ShareSessions(sessions_max)
         self._states = states
         self._clock = clock
-        self._waiters = waiters
-        self._shared: dict[Key, SharedPartition] = {}
+        self._shared: dict[ShareKey, SharedPartition] = {}
 
     def begin(self, group: str, member: str, epoch: int, owner: object) -> ShareSession:
         """The session of a share fetch. KafkaError where it is none."""
@@ -53,7 +51,7 @@ class Shares:
         """The member is done here, or gone: others may have what it had."""
         if self.sessions.end(group, member) is None:
             return
-        for shared in [one for key, one in self._shared.items() if key.group == group]:
+        for shared in [one for key, one in self._shared.items() if key.group_id == group]:
             shared.release(member)
             self._tidy(shared)
 
@@ -65,13 +63,15 @@ class Shares:
         """A share-partition with its state. KafkaError where the partition is not led here, or nothing is known."""
         partition = self.partitions.find(*place)
         partition.must_lead()
-        key = Key(group, *place)
+        key = ShareKey(group, *place)
         shared = self._shared.get(key)
         if shared is None or not shared.is_current:
             if shared is not None:
                 shared.close()
             settings = partial(self.settings.of, group)
-            shared = SharedPartition(key, partition, self._states, settings, self._clock, self._waiters, self._tidy)
+            shared = SharedPartition(
+                key, partition, self._states, settings, self._clock, self.partitions.waiters, self._tidy
+            )
             self._shared[key] = shared
         await shared.loaded()
         return shared
@@ -110,14 +110,14 @@ class Shares:
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         check(said, renewing=renewing)
         self.partitions.find(*place).must_lead()
-        shared = self._shared.get(Key(group, *place))
+        shared = self._shared.get(ShareKey(group, *place))
         if shared is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the member has acquired nothing here")
         return shared.acknowledge(member, said)
 
     def _tidy(self, shared: SharedPartition) -> None:
         """Forget a share-partition that is of another epoch or could not be read, or that nobody uses."""
-        if shared.is_current and (not shared.is_idle or self.sessions.has(shared.key.group)):
+        if shared.is_current and (not shared.is_idle or self.sessions.has(shared.key.group_id)):
             return
         shared.close()
         if self._shared.get(shared.key) is shared:

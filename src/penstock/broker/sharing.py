@@ -1,4 +1,4 @@
-"""The rooms of share groups, put together: who keeps their state, and the way to it."""
+"""The rooms of share groups, put together: who keeps their state, the way to it, and who hands out records."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from penstock.broker.config import BrokerConfig
 from penstock.broker.partitions import Partitions
 from penstock.broker.peers import Peers
 from penstock.broker.share_coordinators import ShareCoordinators
+from penstock.broker.share_settings import GroupSettings
 from penstock.broker.share_state import ShareStates
+from penstock.broker.shares import Shares
 from penstock.broker.state_topic import StateTopic
+from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Image
 from penstock.core.share.config import ShareConfig
 
@@ -38,11 +41,19 @@ class Sharing:
             commit_timeout_ms=config.number("share.coordinator.write.timeout.ms"),
         )
         self.states = ShareStates(config.node_id, image, self.coordinators, self._peers, clock)
+        self.shares = Shares(
+            partitions,
+            self.states,
+            GroupSettings(image, Node(config.node_id, config.values)),
+            clock,
+            config.number("group.share.max.share.sessions"),
+        )
 
     def _cut(self, partition: int, offset: int) -> None:
         self._partitions.delete_before(SHARE_STATE_TOPIC, partition, offset)
 
     async def close(self) -> None:
+        self.shares.close()
         await self.coordinators.close()
         await self._peers.close()
 

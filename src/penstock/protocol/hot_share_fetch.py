@@ -24,7 +24,7 @@ NO_LEADER = LeaderHint(0, 0)
 class SharedRecords(NamedTuple):
     """What one partition has to give, or why not."""
 
-    index: int
+    partition: int
     error_code: int = 0
     error_message: str | None = None
     acknowledge_error_code: int = 0
@@ -70,7 +70,7 @@ def encode_share_fetch_response(
 
 def _write_before(out: bytearray, one: SharedRecords) -> None:
     """Everything before the record bytes."""
-    out += _INDEX_ERROR.pack(one.index, one.error_code)
+    out += _INDEX_ERROR.pack(one.partition, one.error_code)
     write_nullable_string(out, one.error_message, True)
     out += INT16.pack(one.acknowledge_error_code)
     write_nullable_string(out, one.acknowledge_error_message, True)

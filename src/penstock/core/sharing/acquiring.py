@@ -33,7 +33,7 @@ class Taken:
     def add(self, run: Run) -> None:
         self.count += run.count
         last = self.ranges[-1] if self.ranges else None
-        full = self._between and last is not None and last.count >= self._batch_size > 0
+        full = self._between and last is not None and last.records >= self._batch_size > 0
         self._between = False
         if last is not None and not full and _goes_on(last, run):
             self.ranges[-1] = last._replace(last_offset=run.last)

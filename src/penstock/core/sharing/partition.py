@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.core.share.batches import StateBatch
 from penstock.core.sharing.acknowledging import Acknowledgement
 from penstock.core.sharing.acquiring import Batch, Taken
-from penstock.core.sharing.states import AcknowledgeType, Acquired, RecordState, StateBatch
+from penstock.core.sharing.states import AcknowledgeType, Acquired, RecordState
 from penstock.core.sharing.window import Run, Window
 
 AVAILABLE, ACQUIRED = RecordState.AVAILABLE, RecordState.ACQUIRED

@@ -1,4 +1,4 @@
-"""What a record of a share-partition can be, what a member can say of it, and what is persisted."""
+"""What a record of a share-partition can be, and what a member can say of it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,6 @@ class AcknowledgeType(IntEnum):
     RENEW = 4
 
 
-class StateBatch(NamedTuple):
-    """Records that are persisted in one state."""
-
-    first_offset: int
-    last_offset: int
-    delivery_state: int
-    delivery_count: int
-
-
 class Acquired(NamedTuple):
     """Records that were handed to a member together."""
 
@@ -41,5 +32,5 @@ class Acquired(NamedTuple):
     delivery_count: int
 
     @property
-    def count(self) -> int:
+    def records(self) -> int:
         return self.last_offset - self.first_offset + 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.core.share.batches import StateBatch
 from penstock.core.sharing.acknowledging import Acknowledgement, check
 from penstock.core.sharing.acquiring import Batch
 from penstock.core.sharing.partition import Limits, SharePartition
-from penstock.core.sharing.states import AcknowledgeType, RecordState, StateBatch
+from penstock.core.sharing.states import AcknowledgeType, RecordState
 
 ACCEPT, RELEASE, REJECT, RENEW, GAP = (
     AcknowledgeType.ACCEPT,

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.base.errors import KafkaError
+from penstock.core.share.batches import StateBatch
 from penstock.core.sharing.acknowledging import Acknowledgement
 from penstock.core.sharing.acquiring import Batch
 from penstock.core.sharing.partition import Change, Limits, SharePartition
-from penstock.core.sharing.states import AcknowledgeType, RecordState, StateBatch
+from penstock.core.sharing.states import AcknowledgeType, RecordState
 
 AVAILABLE, ACQUIRED = RecordState.AVAILABLE, RecordState.ACQUIRED
 ACKNOWLEDGED, ARCHIVED = RecordState.ACKNOWLEDGED, RecordState.ARCHIVED
@@ -130,7 +131,9 @@ class Sharing(RuleBasedStateMachine):
     @rule(step=st.integers(1, 120))
     def time_passes(self, step):
         self.now += step
-        due = [one for one in self.model.values() if one.state is ACQUIRED and not one.pending and one.deadline <= self.now]
+        due = [
+            one for one in self.model.values() if one.state is ACQUIRED and not one.pending and one.deadline <= self.now
+        ]
         self._given_back(self.share.expire(self.now), due)
 
     @rule(member=st.sampled_from(MEMBERS))

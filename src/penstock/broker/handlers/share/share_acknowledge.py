@@ -24,9 +24,7 @@ from penstock.protocol.generated.share_acknowledge_response import (
 )
 
 
-async def handle(
-    session: Session, header: RequestHeader, request: ShareAcknowledgeRequest
-) -> ShareAcknowledgeResponse:
+async def handle(session: Session, header: RequestHeader, request: ShareAcknowledgeRequest) -> ShareAcknowledgeResponse:
     shares = session.services.shares
     try:
         group, member = member_of(session, request.group_id, request.member_id)

@@ -8,6 +8,7 @@ of. Records are sent as they are in the log: of a batch, only what is in the acq
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import groupby
 
 from penstock.base.errors import ErrorCode, KafkaError
@@ -34,7 +35,7 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
     request = ShareFetchRequest.decode(memoryview(body)[at:], header.api_version, REQUEST_ELEMENTS_MAX)
     reply = Reply()
     task = asyncio.get_running_loop().create_task(_serve(session, header, request, reply))
-    reply.abandon = task.cancel
+    reply.abandon = partial(_cancel, task)
     return reply
 
 
@@ -131,12 +132,12 @@ def _encoded(
         row = rows.get((topic_id, index), SharedRecords(index))
         if fault is not None:
             leader = hints.leader(topic_id, index, fault.code) or row.leader
-            row = row._replace(
-                acknowledge_error_code=fault.code, acknowledge_error_message=str(fault), leader=leader
-            )
+            row = row._replace(acknowledge_error_code=fault.code, acknowledge_error_message=str(fault), leader=leader)
         rows[(topic_id, index)] = row
     ordered = sorted(rows.items(), key=lambda item: item[0][0])
-    topics = [(topic_id, [row for _, row in group]) for topic_id, group in groupby(ordered, key=lambda item: item[0][0])]
+    topics = [
+        (topic_id, [row for _, row in group]) for topic_id, group in groupby(ordered, key=lambda item: item[0][0])
+    ]
     endpoints = hints.endpoints()
     return list(encode_share_fetch_response(header.correlation_id, topics, lock_ms=lock_ms, endpoints=endpoints))
 
@@ -147,3 +148,7 @@ def _row(outcome: Outcome, hints: Hints) -> SharedRecords:
         return SharedRecords(index, slices=slices, acquired=acquired)
     leader = hints.leader(topic_id, index, fault.code) or NO_LEADER
     return SharedRecords(index, fault.code, str(fault), leader=leader)
+
+
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
