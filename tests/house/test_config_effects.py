@@ -28,9 +28,10 @@ def test_topic_configurations_say_truly_whether_they_have_an_effect():
 
 
 def test_broker_configurations_say_truly_whether_they_have_an_effect():
-    """A broker's configuration is also read through the topic configuration whose default it gives."""
+    """A broker's configuration is also read through the topic or group configuration whose default it gives."""
     read = _read()
-    through = {one.name for row in TOPIC_CONFIGS.values() if row.name in read for one in row.synonyms}
+    rows = [*TOPIC_CONFIGS.values(), *GROUP_CONFIGS.values()]
+    through = {one.name for row in rows if row.name in read for one in row.synonyms}
     assert _misleading(BROKER_CONFIGS, read | through) == []
 
 

@@ -168,9 +168,8 @@ class Broker:
         )
         quorum.on_failure = self._lose
         previous_epoch = last_clean_epoch(disk)
-        waiters = Waiters()
         partitions = Partitions(
-            disk, config.log_dir, self._clock, self._jobs, self._random, waiters, config.node_id, self._topic_values
+            disk, config.log_dir, self._clock, self._jobs, self._random, Waiters(), config.node_id, self._topic_values
         )
         partitions.cluster.lag_max_ms = config.number("replica.lag.time.max.ms")
         self._isr = Isr(partitions, self._clock, config.node_id)
@@ -199,7 +198,7 @@ class Broker:
             lifecycle=lifecycle,
             partitions=partitions,
             fetching=self._fetching(partitions),
-            waiters=waiters,
+            waiters=partitions.waiters,
             coordinators=coordinators,
             producer_ids=producer_ids,
             transactions=self._transacting.transactions,

@@ -49,11 +49,11 @@ GROUP_CONFIGS = table(
         doc="The shortest time between two assignments computed for a share group.",
     ),
     ConfigDef(
-        "share.auto.offset.reset", STRING, "latest", check=_reset_fault, effect=False,
+        "share.auto.offset.reset", STRING, "latest", check=_reset_fault,
         doc="Where a share group begins a partition: latest, earliest, or at a distance in time.",
     ),
     ConfigDef(
-        "share.delivery.count.limit", INT, "5", low=2, effect=False, synonyms=_broker("share.delivery.count.limit"),
+        "share.delivery.count.limit", INT, "5", low=2, synonyms=_broker("share.delivery.count.limit"),
         doc="How often a record is delivered before it is set aside.",
     ),
     ConfigDef(
@@ -63,20 +63,20 @@ GROUP_CONFIGS = table(
     ),
     ConfigDef(
         "share.isolation.level", STRING, "read_uncommitted", one_of=("read_committed", "read_uncommitted"),
-        effect=False, doc="Whether a share group sees records of transactions that are not committed.",
+        doc="Whether a share group sees records of transactions that are not committed.",
     ),
     ConfigDef(
-        "share.partition.max.record.locks", INT, "2000", low=100, effect=False,
+        "share.partition.max.record.locks", INT, "2000", low=100,
         synonyms=_broker("share.partition.max.record.locks"),
         doc="Records of one partition that may be with consumers at once.",
     ),
     ConfigDef(
-        "share.record.lock.duration.ms", INT, "30000", low=1000, effect=False,
+        "share.record.lock.duration.ms", INT, "30000", low=1000,
         synonyms=_broker("share.record.lock.duration.ms"),
         doc="How long a consumer may keep a record before it is given to another.",
     ),
     ConfigDef(
-        "share.renew.acknowledge.enable", BOOLEAN, "true", effect=False,
+        "share.renew.acknowledge.enable", BOOLEAN, "true",
         doc="Whether a consumer may prolong its hold on a record.",
     ),
     ConfigDef(

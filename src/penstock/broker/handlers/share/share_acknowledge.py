@@ -6,10 +6,11 @@ need a session, and -1 ends it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.broker.handlers.share.asking import member_of, readable, said
+from penstock.broker.handlers.share.asking import AcknowledgementBatch, member_of, readable, said
 from penstock.broker.leader_hints import Hints
 from penstock.broker.network.session import Session
 from penstock.core.sharing.sessions import FINAL_EPOCH, INITIAL_EPOCH, Place
@@ -44,7 +45,7 @@ async def handle(session: Session, header: RequestHeader, request: ShareAcknowle
     return response
 
 
-def _batches(request: ShareAcknowledgeRequest):  # type: ignore[no-untyped-def]
+def _batches(request: ShareAcknowledgeRequest) -> Iterator[tuple[Place, AcknowledgementBatch]]:
     for topic in request.topics:
         for partition in topic.partitions:
             for batch in partition.acknowledgement_batches:

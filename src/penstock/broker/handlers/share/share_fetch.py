@@ -8,13 +8,14 @@ of. Records are sent as they are in the log: of a batch, only what is in the acq
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.limits import REQUEST_ELEMENTS_MAX
 from penstock.broker.cold_reads import warmed
-from penstock.broker.handlers.share.asking import member_of, readable, said
+from penstock.broker.handlers.share.asking import AcknowledgementBatch, member_of, readable, said
 from penstock.broker.journal import Journal
 from penstock.broker.leader_hints import Hints
 from penstock.broker.network.reply import CloseConnection, Parts, Reply
@@ -90,7 +91,7 @@ def _check(request: ShareFetchRequest, acknowledging: bool) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a request that renews locks fetches nothing")
 
 
-def _batches(request: ShareFetchRequest):  # type: ignore[no-untyped-def]
+def _batches(request: ShareFetchRequest) -> Iterator[tuple[Place, AcknowledgementBatch]]:
     for topic in request.topics:
         for partition in topic.partitions:
             for batch in partition.acknowledgement_batches:
