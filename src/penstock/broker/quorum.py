@@ -240,8 +240,9 @@ class Quorum:
         return await self.ask(request)
 
     async def settled(self) -> None:
-        """Until a leader is known and `image` has what was committed when this node heard of it."""
-        await self._until(lambda: self.leader_id != NO_LEADER and self._is_replayed())
+        """Until `image` has all that was committed when this node heard of a leader. Before that it may know less than
+        the node did when it stopped, and copies of topics that it does not name would be taken for strays."""
+        await self._until(lambda: self._raft.is_caught_up and self._is_replayed())
 
     async def close(self) -> None:
         """Hand over where this node leads, wait for what is under way, and close the log."""

@@ -120,6 +120,7 @@ class Follower:
                 if log.end_offset == request.offset:
                     # The disk has no room. The leader has them at once, whenever it is asked: we need not ask at once.
                     raft.peers.pause(raft.leader.id, "fetch", now_ms + _NO_ROOM_MS)
+            raft.told_watermark = max(raft.told_watermark or 0, answer.high_watermark)
             raft.commit_to(answer.high_watermark)
 
     def _on_refused(self, raft: Raft, error: ErrorCode, now_ms: int) -> None:

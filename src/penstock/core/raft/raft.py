@@ -94,6 +94,9 @@ class Raft:
         self.voted: Replica | None = None
         snapshot = log.snapshot
         self.high_watermark = snapshot.offset if snapshot is not None else 0
+        self.told_watermark: int | None = None
+        """The furthest that a leader has told to be committed since this node started; None: nothing yet. The log may
+        not reach so far."""
         self.deadline_ms = 0
         """When `tick` is due."""
         self.elections = 0
@@ -171,6 +174,16 @@ class Raft:
     def is_leading(self) -> bool:
         """It leads, and everything before its epoch is committed."""
         return isinstance(self.role, Leading) and self.high_watermark > self.role.epoch_start
+
+    @property
+    def is_caught_up(self) -> bool:
+        """All that was committed when this node joined is known to be: by a watermark that a leader has told, and that
+        is past an entry of its own epoch. A snapshot alone is old, and a new leader's first watermark may be too."""
+        if self.is_leading:
+            return True
+        if self.told_watermark is None or self.high_watermark < self.told_watermark:
+            return False
+        return self.log.last_epoch == self.epoch and self.high_watermark > self.log.epoch_end(self.epoch - 1).end_offset
 
     @property
     def is_cut_off(self) -> bool:

@@ -56,6 +56,24 @@ def test_a_follower_fetches_on_only_after_it_has_synced():
     assert (send.request.high_watermark, bench.raft.high_watermark) == (1, 1)
 
 
+@pytest.mark.parametrize(("more", "caught_up"), [(0, True), (1, False)])
+def test_a_node_is_caught_up_once_it_has_all_that_a_leader_of_this_epoch_has_committed(more: int, caught_up: bool):
+    """What is on the disk, and what a new leader knows at first, may be less than was committed."""
+    leader, bench = Bench(), Bench()
+    leader.lead()
+    epoch, end = leader.raft.epoch, leader.log.end_offset
+    bench.ask(BeginEpoch(epoch, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    assert not bench.raft.is_caught_up
+    bench.answer(send, FetchAnswer(Leader(2, epoch), high_watermark=0, records=leader.log.read(0, 1 << 20)))
+    bench.sync()
+    assert not bench.raft.is_caught_up
+    (send,) = bench.sent(Fetch)
+    bench.answer(send, FetchAnswer(Leader(2, epoch), high_watermark=end + more))
+    assert (bench.raft.high_watermark, bench.raft.is_caught_up) == (end, caught_up)
+    assert leader.raft.is_caught_up
+
+
 def test_a_follower_without_room_fetches_the_same_again_a_little_later():
     leader, bench = Bench(), Bench()
     leader.lead()
