@@ -276,6 +276,8 @@ class Shards(Generic[S]):
     async def _load(self) -> None:
         while self._to_load:
             coordinator = self._to_load.popleft()
+            if coordinator.runtime.state is not RuntimeState.LOADING:
+                continue  # it was led elsewhere before its turn came
             try:
                 await self._replay(coordinator)
                 if coordinator.runtime.state is RuntimeState.LOADING:

@@ -96,8 +96,8 @@ class Broker:
         await asyncio.sleep(0)
         self.log.count = PARTITIONS
 
-    async def ready(self) -> Coordinators:
-        self.coordinators.lead(dict.fromkeys(range(PARTITIONS), 0))
+    async def ready(self, epoch: int = 0) -> Coordinators:
+        self.coordinators.lead(dict.fromkeys(range(PARTITIONS), epoch))
         assert self.coordinators._shards.loader is not None
         await self.coordinators._shards.loader
         return self.coordinators
@@ -223,6 +223,18 @@ def test_before_during_and_after_a_shard_is_here() -> None:
         assert await error_now() == ErrorCode.NONE
         coordinators.lead({})
         assert await error_now() == ErrorCode.NOT_COORDINATOR
+
+    run(scenario)
+
+
+def test_a_shard_that_moves_before_it_was_loaded_keeps_nothing_from_being_loaded() -> None:
+    async def scenario() -> None:
+        broker = Broker()
+        await (await broker.ready()).commit_offsets(commit(1), V9)
+        broker.coordinators = coordinators = broker.start()
+        coordinators.lead(dict.fromkeys(range(PARTITIONS), 0))
+        await broker.ready(epoch=1)
+        assert await fetched(coordinators) == 1
 
     run(scenario)
 
