@@ -2,8 +2,9 @@
 
 Doors: `run.simulate_seed` (one run by its seed: safety under faults, then liveness, then the verdict), `loop.SimLoop`
 (virtual time), `network.Network`, `disk.SimDisk`, `world.SimWorld` (a broker's ports), `process.Process`,
-`cluster.SimCluster`, `faults.Nemesis`, `workload.Workload`, `ghost.Ghost` (the invariants), `probes` (the only look
-inside a broker), `planted.registry` (known bugs, put in to be found), `check` (the judge of clients' histories).
+`cluster.SimCluster`, `faults.Nemesis`, `workload.Workload`, `invariants.watch.Watch` (what must be true), `probes` (the
+only look inside a broker), `planted.registry` (known bugs, put in to be found), `check` (the judge of clients'
+histories).
 Invariants:
 1. A seed is a run: chance comes from it alone, whatever PYTHONHASHSEED says; equal digests are equal runs.
 2. One event at a time: a delivery, a timer, a job's completion or a fault, with all that it schedules for now.

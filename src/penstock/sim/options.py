@@ -52,6 +52,10 @@ class Options:
     fault_every_ms: int
     fault_ms: int
     """how long one lasts, at most"""
+    transactors: int = 0
+    """clients that write to several partitions in one transaction"""
+    copiers: int = 0
+    """clients that copy the topic, exactly once"""
 
     @property
     def copies(self) -> int:
@@ -64,6 +68,7 @@ class Options:
 
 def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
     random = Random(f"options {seed}")
+    transactional = Random(f"transactions {seed}")
     flush = nodes == 1 or random.random() < 0.5
     return Options(
         seed=seed,
@@ -88,4 +93,6 @@ def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
         faults=tuple(kind for kind in FAULTS if random.random() < 0.45),
         fault_every_ms=random.choice((300, 1_000, 3_000)),
         fault_ms=random.choice((200, 1_000, 4_000)),
+        transactors=transactional.choice((0, 0, 1, 2)),
+        copiers=transactional.choice((0, 0, 1)),
     )

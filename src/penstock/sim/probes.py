@@ -1,11 +1,19 @@
-"""Where a broker stands, read from its rooms: the only place where the simulator looks inside one."""
+"""Where a broker stands, read from its rooms: the only place where the simulator looks inside one.
+
+Most events move nothing that an invariant speaks of: `moved_partitions` and `QuorumProbe` compare a few numbers and
+build a probe only of what is not as it was.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from penstock.core.controller.outlook import Outlook
 from penstock.core.log.log import Log
+from penstock.core.metadata.image import Image
+from penstock.core.raft.snapshot import SnapshotId
+from penstock.core.replication.partition import Partition
 from penstock.sim.cluster import Node
 
 
@@ -25,6 +33,12 @@ class PartitionProbe(NamedTuple):
     """fewer copies are in sync than must be"""
     isr: tuple[int, ...]
     """of a leader"""
+    maximal_isr: tuple[int, ...]
+    """of a leader: those whose copies it waits for"""
+    changing: bool
+    """a leader's change of the ISR is under way"""
+    epoch_start: int
+    """of a leader: where the log ended when its epoch began"""
 
 
 class QuorumProbe(NamedTuple):
@@ -35,8 +49,14 @@ class QuorumProbe(NamedTuple):
     voted: int
     """-1 where it has not voted in this epoch"""
     high_watermark: int
+    start: int
     end: int
     synced: int
+    last_epoch: int
+    snapshot: SnapshotId | None
+    """the newest"""
+    voters_changing: int
+    """changes of voters that are not committed"""
     voters: tuple[int, ...]
 
 
@@ -46,31 +66,109 @@ def quorum_of(node: Node) -> QuorumProbe | None:
     if quorum is None:
         return None
     raft = quorum._raft
-    voted = -1 if raft.voted is None else raft.voted.id
-    voters = tuple(voter.id for voter in raft.history.voters)
-    log = raft.log
+    log, watermark = raft.log, raft.high_watermark
     return QuorumProbe(
-        raft.epoch, raft.is_leading, voted, raft.high_watermark, log.end_offset, log.synced_offset, voters
+        raft.epoch,
+        raft.is_leading,
+        -1 if raft.voted is None else raft.voted.id,
+        watermark,
+        log.start_offset,
+        log.end_offset,
+        log.synced_offset,
+        log.last_epoch,
+        log.snapshot,
+        sum(1 for at, _ in raft.history._voters if at >= watermark),
+        tuple([voter.id for voter in raft.history.voters]),
     )
 
 
-def partitions_of(node: Node) -> Iterator[PartitionProbe]:
-    """Of a broker that serves; nothing of one that does not."""
+def metadata_log_of(node: Node) -> Log:
+    assert node.broker is not None
+    log: Log = node.broker._quorum._raft.log.log  # type: ignore[attr-defined]  # the one that there is outside of tests
+    return log
+
+
+def image_of(node: Node) -> Image | None:
+    quorum = getattr(node.broker, "_quorum", None)
+    return None if quorum is None else quorum.image
+
+
+def min_isr_of(node: Node, image: Image, topic: str) -> int:
+    assert node.broker is not None
+    return Outlook(image, node.broker._node).min_isr(image.topics[topic])
+
+
+def incarnation_of(node: Node) -> bytes | None:
+    """By which a life of the broker is known to the controller; None before it is announced."""
+    services = getattr(node.broker, "services", None)
+    registration = None if services is None else getattr(services.lifecycle, "_registration", None)
+    return None if registration is None else registration.incarnation_id
+
+
+Mark = tuple[Any, ...]
+"""enough of a partition to tell whether anything has moved"""
+
+
+def moved_partitions(node: Node, marks: dict[Partition, Mark]) -> Iterator[PartitionProbe]:
+    """Those that are not as `marks` has them, which is brought up to date. Of a broker that serves; nothing of one
+    that does not."""
     if node.broker is None or not node.ready:
         return
     for partition in node.broker.services.partitions.all():
-        log = partition.log
-        yield PartitionProbe(
-            str(partition.name),
-            log,
-            log.start_offset,
+        log, leading = partition.log, partition.leading
+        mark = (
             log.end_offset,
-            log.synced_offset,
             partition.high_watermark,
+            log._durability.synced_offset,
             partition.leader_epoch,
-            partition.leading is not None,
-            log.config.flush_messages == 1,
-            log.failure,
-            partition.leading is not None and partition.leading.under_min_isr,
-            () if partition.leading is None else partition.leading.isr,
+            leading and (leading.isr, leading.maximal_isr),
+            log.start_offset,
         )
+        if marks.get(partition) != mark:
+            marks[partition] = mark
+            yield probe_of(partition)
+
+
+def partitions_of(node: Node) -> Iterator[PartitionProbe]:
+    if node.broker is not None and node.ready:
+        for partition in node.broker.services.partitions.all():
+            yield probe_of(partition)
+
+
+def probe_of(partition: Partition) -> PartitionProbe:
+    log, leading = partition.log, partition.leading
+    return PartitionProbe(
+        str(partition.name),
+        log,
+        log.start_offset,
+        log.end_offset,
+        log.synced_offset,
+        partition.high_watermark,
+        partition.leader_epoch,
+        leading is not None,
+        log.config.flush_messages == 1,
+        log.failure,
+        leading is not None and leading.under_min_isr,
+        () if leading is None else leading.isr,
+        () if leading is None else leading.maximal_isr,
+        leading is not None and leading.pending is not None,
+        -1 if leading is None else leading.epoch_start,
+    )
+
+
+def partition_of(node: Node, topic: str, index: int) -> PartitionProbe | None:
+    """Of a broker that serves and has it."""
+    if node.broker is None or not node.ready:
+        return None
+    for partition in node.broker.services.partitions.all():
+        if partition.name == (topic, index):
+            return probe_of(partition)
+    return None
+
+
+def groups_of(node: Node) -> Iterator[tuple[str, str]]:
+    """(group, state) of the classic groups that this broker coordinates."""
+    if node.broker is not None and node.ready:
+        for shard in node.broker.services.coordinators.shards():
+            for group in shard.state.groups.values():
+                yield group.group_id, group.state.value

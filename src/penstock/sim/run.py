@@ -17,28 +17,34 @@ from random import Random
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.sim.check.checker import check
-from penstock.sim.cluster import Node, SimCluster
+from penstock.sim.cluster import SimCluster
 from penstock.sim.disk import PowerLoss
 from penstock.sim.faults import Nemesis
-from penstock.sim.ghost import Ghost, Violation
+from penstock.sim.invariants import resting
+from penstock.sim.invariants.ghost import Violation
+from penstock.sim.invariants.watch import Watch
 from penstock.sim.loop import new_sim_loop
 from penstock.sim.network import Network
 from penstock.sim.options import Options, draw
 from penstock.sim.process import Process
-from penstock.sim.quorum_ghost import QuorumGhost
 from penstock.sim.workload import TOPIC, Workload
 
 _SETUP_US = 60_000_000
 _SAFETY_US = 3_600_000_000
 _LIVENESS_US = 120_000_000
 """virtual time within which a healed cluster converges"""
+_LOOK_EVERY = 50
+"""events between two looks at whether it has come to rest"""
 
 CONFIGS = {
     "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "2",
     "group.initial.rebalance.delay.ms": "100",
     "log.flush.offset.checkpoint.interval.ms": "700",
     "log.segment.delete.delay.ms": "500",
     "auto.create.topics.enable": "false",
+    "metadata.log.max.record.bytes.between.snapshots": "3000",
+    "metadata.max.retention.bytes": "8000",
     "replica.lag.time.max.ms": "3000",
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
@@ -69,23 +75,28 @@ class Run:
         self.network = Network(self.loop, Random(f"network {options.seed}"))
         self.network.weather = options.weather
         copies = str(options.copies)
-        configs = CONFIGS | {"offsets.topic.replication.factor": copies, "default.replication.factor": copies}
+        configs = CONFIGS | {
+            "offsets.topic.replication.factor": copies,
+            "transaction.state.log.replication.factor": copies,
+            "transaction.state.log.min.isr": str(options.min_insync),
+            "default.replication.factor": copies,
+        }
         self.cluster = SimCluster(self.loop, self.network, options.seed, options.nodes, configs, options.job_us)
         self.workload = Workload(self.cluster, options)
         self.nemesis = Nemesis(self.cluster, options, self.workload.crash_one, self.workload.hosts)
         self.violations: list[Violation] = []
         self._shape: dict[str, int] = {}
         self._read = 0
-        self.ghost = Ghost(options.flush, self._violated)
-        self.quorum = QuorumGhost(self._violated)
+        self.watch = Watch(self.cluster, options.flush, self._violated)
         self._nodes = {node.host: node for node in self.cluster.nodes}
         self.loop.observer = self._observe
-        self.cluster.opened = self.ghost.opened
-        self.cluster.losing = self._losing
+        self.cluster.opened = self.watch.opened
+        self.cluster.losing = self.watch.gone
         self.workload.on_ack = self._acked
+        self.workload.on_read = self.watch.ghost.consumed
 
     def go(self) -> Report:
-        with quiet_garbage(), _journal(self), contextlib.closing(self.loop):
+        with quiet_garbage(), _journal(self), self.watch.listening(), contextlib.closing(self.loop):
             for node in self.cluster.nodes:
                 self.cluster.start(node)
             self.workload.setup()
@@ -107,11 +118,26 @@ class Run:
         if self.violations:
             return
         self.nemesis.stop()
+        for node in resting.failed(self.cluster):
+            self.cluster.kill(node)
+            self.cluster.start(node)
         self.workload.finish()
         self._until(lambda: self.cluster.all_ready, _LIVENESS_US, "L1", "every broker is back")
         self._until(lambda: self.workload.done, _LIVENESS_US, "L2", "every client has finished, having read to the end")
         if not self.workload.done and self.violations:
             self._violated("L2", f"unfinished: {self.workload.unfinished}")
+        self._until_quiet("L3", resting.unsettled)
+        self._until_quiet("L5", resting.unstable)
+        if not self.violations:
+            self.watch.at_rest()
+
+    def _until_quiet(self, invariant: str, fault: Callable[[SimCluster], str]) -> None:
+        """Looked at now and then: to look costs more than an event."""
+        self._until(
+            lambda: self.loop.events % _LOOK_EVERY == 0 and not fault(self.cluster), _LIVENESS_US, invariant, ""
+        )
+        if self.violations and self.violations[-1].invariant == invariant:
+            self._violated(invariant, fault(self.cluster))
 
     def _until(self, done: Callable[[], bool], within_us: int, invariant: str, what: str) -> None:
         if self.violations:
@@ -131,7 +157,7 @@ class Run:
         history.abandon(self.loop.now_us * 1000)
         verdict = check(history, read_to_end=not self.violations)
         for anomaly in verdict.anomalies:
-            self._violated("history", str(anomaly))
+            self._violated("L6" if anomaly.name == "unseen" else "history", str(anomaly))
         self._shape = verdict.shape
         self._read = verdict.records_read
 
@@ -153,14 +179,10 @@ class Run:
         if process is not None:
             node = self._nodes.get(process.host)
             if node is not None and node.process is process:
-                self.ghost.touched(node)
-                self.quorum.touched(node)
-
-    def _losing(self, node: Node, lost_power: bool) -> None:
-        self.ghost.gone(node, lost_power=lost_power)
+                self.watch.touched(node)
 
     def _acked(self, partition: int, offset: int, value: int) -> None:
-        self.ghost.acked(f"{TOPIC}-{partition}", offset)
+        self.watch.ghost.acked(f"{TOPIC}-{partition}", offset)
 
     def _violated(self, invariant: str, text: str) -> None:
         self.violations.append(Violation(invariant, text, self.loop.now_us, self.loop.events))

@@ -8,7 +8,8 @@ another takes its place, under a new name. An operation whose outcome nobody kno
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import contextlib
+from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
 from random import Random
 from typing import Any
@@ -19,10 +20,11 @@ from penstock.sim.check.history import History, Poll, Send
 from penstock.sim.cluster import SimCluster, hash_seed
 from penstock.sim.options import Options
 from penstock.sim.process import Process
+from penstock.sim.transacting import Transacting, Work
 from penstock.sim.world import SimClock
-from penstock.wire import admin, aio, fetch, group
+from penstock.wire import admin, aio, fetch, group, offsets
 from penstock.wire.fetch import Reset
-from penstock.wire.offsets import EARLIEST
+from penstock.wire.offsets import EARLIEST, LATEST
 from penstock.wire.positions import Fetched
 from penstock.wire.produce import Settings
 from penstock.wire.sessions import FetchLimits
@@ -32,6 +34,8 @@ GROUP = "readers"
 _REQUEST_MS = 2_000
 _DELIVERY_MS = 8_000
 _POLL_MS = 500
+_ASKS_FOR_THE_END = 0.1
+"""how often a reader asks where the log ends"""
 
 
 class Client:
@@ -48,12 +52,16 @@ class Client:
 
 
 class Workload:
+    topic = TOPIC
+
     def __init__(self, cluster: SimCluster, options: Options) -> None:
         self.history = History()
         self.acked: dict[tuple[int, int], int] = {}
         """(partition, offset) -> value, for every send that was acked"""
         self.on_ack: Any = None
         """called with (partition, offset, value) as a client learns of it"""
+        self.on_read: Any = None
+        """called with (partition's name, offset, value) of every record that a consumer was handed"""
         self.finishing = False
         """producers stop; readers and members read to the end, and stop"""
         self.ready = False
@@ -64,8 +72,10 @@ class Workload:
         self._clock = SimClock(cluster.loop)
         self._random = Random(f"clients {options.seed}")
         self._next_value = 0
-        self._last_acked: dict[int, int] = {}
+        self.last_acked: dict[int, int] = {}
         kinds = ["producer"] * options.producers + ["reader"] * options.readers + ["member"] * options.members
+        self._transacting = Transacting(self, options)
+        kinds += self._transacting.kinds
         self.clients = [Client(f"client-{number}", kind) for number, kind in enumerate(kinds, 1)]
 
     @property
@@ -92,9 +102,11 @@ class Workload:
     def finish(self) -> None:
         """The liveness phase: one more reader must see it all."""
         self.finishing = True
-        last = Client("client-last", "reader")
-        self.clients.append(last)
-        self._start(last)
+        kinds = ["reader"] + ["auditor"] * bool(self._transacting.kinds)
+        for kind in kinds:
+            last = Client(f"client-last-{kind}", kind)
+            self.clients.append(last)
+            self._start(last)
 
     def crash_one(self) -> None:
         """A client's process dies, and another takes its place."""
@@ -110,14 +122,15 @@ class Workload:
         client.lives += 1
         seed = hash_seed(self._options.seed, self.clients.index(client) + 100, client.lives)
         client.process = Process(client.name, client.name, seed)
-        work = {"producer": self._produce, "reader": self._read, "member": self._take_part}[client.kind]
+        works: dict[str, Work] = {"producer": self._produce, "reader": self._read, "member": self._take_part}
+        work = (works | self._transacting.works)[client.kind]
         self._loop.spawn(client.process, self._live(client, client.process, work(client, client.process)))
 
     async def _live(self, client: Client, process: Process, work: Coroutine[Any, Any, None]) -> None:
         await work
         client.done = True
 
-    def _client(self, process: Process) -> aio.Client:
+    def connect(self, process: Process) -> aio.Client:
         return aio.Client(
             self._cluster.bootstrap,
             client_id=process.name,
@@ -135,11 +148,12 @@ class Workload:
         }
         if options.flush:
             configs["flush.messages"] = "1"
-        topic = admin.NewTopic(TOPIC, options.partitions, options.copies, configs)
+        topics = [admin.NewTopic(TOPIC, options.partitions, options.copies, configs)]
+        topics += self._transacting.topics(configs)
         while not self.ready:
             try:
-                async with self._client(process) as client:
-                    await client.run(admin.create_topics(client.cluster, [topic], timeout_ms=5_000))
+                async with self.connect(process) as client:
+                    await client.run(admin.create_topics(client.cluster, topics, timeout_ms=5_000))
                     self.ready = True
             except KafkaError as error:
                 if error.code.name == "TOPIC_ALREADY_EXISTS":
@@ -154,22 +168,22 @@ class Workload:
             delivery_timeout_ms=_DELIVERY_MS,
         )
         while not self.finishing:
-            async with self._client(process) as connection:
+            async with self.connect(process) as connection:
                 producer = aio.Producer(connection, settings)
                 await producer.__aenter__()
                 try:
                     while not self.finishing and await self._send(client, process, producer):
-                        await self._think(process)
+                        await self.think(process)
                 finally:
                     await producer._stop()
-            await self._think(process)
+            await self.think(process)
 
     async def _send(self, client: Client, process: Process, producer: aio.Producer) -> bool:
         """One operation. False where its outcome is unknown, and this producer is of no more use."""
         random = process.random
         partition = random.randrange(self._options.partitions)
-        values = [self._value() for _ in range(1 + random.randrange(self._options.batch))]
-        name = self._invoke(client, "send", [Send(partition, value) for value in values])
+        values = [self.value() for _ in range(1 + random.randrange(self._options.batch))]
+        name = self.invoke(client, "send", [Send(partition, value) for value in values])
         padding = b"." * self._options.value_bytes
         sent: list[Send] = []
         try:
@@ -180,9 +194,9 @@ class Workload:
                 self._ack(partition, offset, value)
         except KafkaError:
             sent += [Send(partition, value) for value in values[len(sent) :]]
-            self._complete(client, name, "info", sent)
+            self.complete(client, name, "info", sent)
             return False
-        self._complete(client, name, "ok", sent)
+        self.complete(client, name, "ok", sent)
         return True
 
     async def _read(self, client: Client, process: Process) -> None:
@@ -191,21 +205,29 @@ class Workload:
             limits=FetchLimits(max_wait_ms=_POLL_MS), partition_bytes_max=4_096, reset=Reset.EARLIEST
         )
         places = [TopicPartition(TOPIC, number) for number in range(self._options.partitions)]
-        async with self._client(process) as connection:
+        async with self.connect(process) as connection:
             fetcher = aio.Fetcher(connection, settings)
-            self._invoke(client, "assign", keys=range(self._options.partitions))
+            self.invoke(client, "assign", keys=range(self._options.partitions))
             fetcher.assign(dict.fromkeys(places, EARLIEST))
-            self._complete(client, self._name(client), "ok")
+            self.complete(client, self._name(client), "ok")
             while not await self._at_end(fetcher):
                 await self._poll(client, fetcher)
-                await self._think(process)
+                await self.think(process)
+                if process.random.random() < _ASKS_FOR_THE_END:
+                    await self._ask_for_the_end(connection, places)
+
+    async def _ask_for_the_end(self, connection: aio.Client, places: list[TopicPartition]) -> None:
+        """As lag is measured; what it is told is judged where it is told."""
+        wanted = offsets.list_offsets(connection.cluster, dict.fromkeys(places, LATEST), timeout_ms=_REQUEST_MS)
+        with contextlib.suppress(KafkaError):
+            await connection.run(wanted)
 
     async def _at_end(self, fetcher: aio.Fetcher) -> bool:
-        if not self.finishing or not self._producers_done():
+        if not self.finishing or not self.producers_done:
             return False
         for place, position in fetcher.core.positions.items():
             if (
-                position.offset <= self._last_acked.get(place.partition, -1)
+                position.offset <= self.last_acked.get(place.partition, -1)
                 or position.high_watermark != position.offset
             ):
                 return False
@@ -214,7 +236,7 @@ class Workload:
     async def _take_part(self, client: Client, process: Process) -> None:
         """As a member of the group; leaves and comes back now and then."""
         while not self.finishing:
-            async with self._client(process) as connection:
+            async with self.connect(process) as connection:
                 rebalanced: dict[int, None] = {}
                 consumer = aio.GroupConsumer(
                     connection,
@@ -226,60 +248,74 @@ class Workload:
                     ),
                     partial(_note_moves, rebalanced),
                 )
-                self._invoke(client, "subscribe", keys=range(self._options.partitions))
-                self._complete(client, self._name(client), "ok")
+                self.invoke(client, "subscribe", keys=range(self._options.partitions))
+                self.complete(client, self._name(client), "ok")
                 stays = True
                 while stays and not self.finishing:
                     stays = await self._poll(client, consumer, rebalanced) and process.random.random() < 0.98
-                    await self._think(process)
+                    await self.think(process)
                 try:
                     await consumer.close()
                 except KafkaError:
-                    await self._think(process)
+                    await self.think(process)
 
     async def _poll(
         self, client: Client, consumer: aio.Fetcher | aio.GroupConsumer, rebalanced: dict[int, None] | None = None
     ) -> bool:
-        name = self._invoke(client, "poll", [Poll()])
+        name = self.invoke(client, "poll", [Poll()])
         try:
             fetched = await consumer.poll(_POLL_MS)
             if isinstance(consumer, aio.GroupConsumer) and fetched:
                 await consumer.commit()
         except KafkaError:
-            self._complete(client, name, "info")
+            self.complete(client, name, "info")
             return False
         moved = list(rebalanced or ())
         if rebalanced:
             rebalanced.clear()
-        self._complete(client, name, "ok", [Poll(_records(fetched))], moved)
+        records = _records(fetched)
+        self.tell_read({f"{TOPIC}-{partition}": found for partition, found in records.items()})
+        self.complete(client, name, "ok", [Poll(records)], moved)
         return True
 
-    async def _think(self, process: Process) -> None:
+    def tell_read(self, records: Mapping[str, Iterable[tuple[int, object]]]) -> None:
+        if self.on_read is not None:
+            for name, found in records.items():
+                for offset, value in found:
+                    self.on_read(name, offset, value)
+
+    async def think(self, process: Process) -> None:
         await asyncio.sleep(process.random.random() * self._options.think_ms / 1000)
 
-    def _producers_done(self) -> bool:
+    @property
+    def producers_done(self) -> bool:
         return all(client.done for client in self.clients if client.kind == "producer")
 
-    def _value(self) -> int:
+    @property
+    def writers_done(self) -> bool:
+        """Those that write to what auditors read."""
+        return all(client.done for client in self.clients if client.kind in ("transactor", "copier"))
+
+    def value(self) -> int:
         self._next_value += 1
         return self._next_value
 
     def _ack(self, partition: int, offset: int, value: int) -> None:
         self.acked[partition, offset] = value
-        self._last_acked[partition] = max(offset, self._last_acked.get(partition, -1))
+        self.last_acked[partition] = max(offset, self.last_acked.get(partition, -1))
         if self.on_ack is not None:
             self.on_ack(partition, offset, value)
 
     def _name(self, client: Client) -> str:
         return f"{client.name}.{client.lives}"
 
-    def _invoke(self, client: Client, function: Any, micros: Any = (), keys: Any = ()) -> str:
+    def invoke(self, client: Client, function: Any, micros: Any = (), keys: Any = ()) -> str:
         name = self._name(client)
         self.history.invoke(name, function, self._loop.now_us * 1000, micros, keys)
         client.open = name
         return name
 
-    def _complete(self, client: Client, name: str, type: Any, micros: Any = None, moved: Any = ()) -> None:
+    def complete(self, client: Client, name: str, type: Any, micros: Any = None, moved: Any = ()) -> None:
         self.history.complete(name, type, self._loop.now_us * 1000, micros, moved)
         client.open = ""
         if type == "info":

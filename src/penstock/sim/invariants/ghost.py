@@ -8,8 +8,12 @@ R3   who joins the ISR has all that was committed
 R2   who leads has all that was committed            R4   no two logs differ below their watermarks
 R6   a leader's watermark never goes back, nor past what a member of the ISR has (has synced, with flush.messages=1)
 R11  an ack means that it is committed
+R12  what is committed is on some copy, also while nobody leads
+R13  what a consumer saw at an offset was committed, and stays there
 R14  offsets are dense, a log grows at its end        P1   a producer's batches are there once and in order
 R16  the epochs that a log knows are those of its batches
+P4   what a log knows of its producers is what its batches say
+S2   every entry of an index is what its log says
 S4   what was written is read back as it was           S5   nothing that was durable is damaged
 S1   a log that comes back has what was durable, and nothing that was not written
 S3   with flush.messages=1 nothing counts that is not synced
@@ -17,16 +21,16 @@ S3   with flush.messages=1 nothing counts that is not synced
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from penstock.base.errors import KafkaError
-from penstock.core.log.log import Log
-from penstock.records.batch import SEQUENCE_MAX, iterate
+from penstock.core.replication.partition import Partition
+from penstock.records.batch import SEQUENCE_MAX
 from penstock.sim.cluster import Node
-from penstock.sim.probes import PartitionProbe, partitions_of
-
-_READ_BYTES = 1 << 20
+from penstock.sim.invariants import indexes, producers
+from penstock.sim.invariants.batches import Batch, read_batches
+from penstock.sim.probes import Mark, PartitionProbe, moved_partitions, partitions_of
 
 
 class Violation(NamedTuple):
@@ -39,24 +43,29 @@ class Violation(NamedTuple):
         return f"{self.invariant} at {self.time_us / 1e6:.6f} s, event {self.event}: {self.text}"
 
 
-class Batch(NamedTuple):
-    base: int
-    next: int
-    epoch: int
-    crc: int
-    producer: tuple[int, int]
-    sequence: int
-
-
 class Copy:
     """One replica's log as it was last seen."""
 
-    __slots__ = ("batches", "durable", "end", "epoch", "high_watermark", "isr", "led", "newest", "on_disk", "synced")
+    __slots__ = (
+        "batches",
+        "durable",
+        "end",
+        "epoch",
+        "high_watermark",
+        "isr",
+        "led",
+        "newest",
+        "on_disk",
+        "recent",
+        "synced",
+    )
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
         self.newest: dict[int, Batch] = {}
         """producer id -> its last batch"""
+        self.recent: dict[int, producers.Recent] = {}
+        """producer id -> its epoch, and the batches by which it would know a repeated one"""
         self.end = 0
         self.high_watermark = 0
         self.synced = 0
@@ -71,7 +80,17 @@ class Copy:
 
     def set(self, batches: list[Batch]) -> None:
         self.batches = batches
-        self.newest = {batch.producer[0]: batch for batch in batches if batch.producer[0] >= 0}
+        self.newest = {}
+        self.recent = {}
+        for batch in batches:
+            self.learn(batch)
+
+    def learn(self, batch: Batch) -> None:
+        producer_id = batch.producer[0]
+        if producer_id >= 0:
+            self.recent[producer_id] = producers.after(self.recent.get(producer_id), batch)
+            if not batch.control:
+                self.newest[producer_id] = batch
 
     def see(self, probe: PartitionProbe) -> None:
         self.end, self.synced, self.high_watermark = probe.end, probe.synced, probe.high_watermark
@@ -90,22 +109,28 @@ class Ghost:
         self.copies: dict[tuple[int, str], Copy] = {}
         self._leaders: dict[tuple[str, int], int] = {}
         """(partition, leader epoch) -> who leads"""
+        self.epoch_starts: dict[tuple[str, int], int] = {}
+        """(partition, leader epoch) -> where its leader's log ended when the epoch began"""
+        self._consumed: dict[tuple[str, int], object] = {}
+        """(partition, offset) -> what consumers saw there"""
+        self._marks: dict[int, dict[Partition, Mark]] = {}
+        """node -> what was last seen of its partitions, in this life"""
+        self.led: Callable[[Node, str, int], None] = lambda node, topic, index: None
+        """called when a leader has moved, with its topic and index"""
         self._flush = flush
         self._tell = told
 
     def touched(self, node: Node) -> None:
         """An event has happened in this broker."""
-        for probe in partitions_of(node):
+        for probe in moved_partitions(node, self._marks.setdefault(node.id, {})):
             copy = self.copies.get((node.id, probe.name))
             if copy is None:
                 copy = self.copies[node.id, probe.name] = Copy()
-            moved = probe.end != copy.end or probe.high_watermark != copy.high_watermark or probe.synced != copy.synced
-            if moved or (probe.leads and (probe.epoch != copy.led or probe.isr != copy.isr)):
-                self._moved(node, copy, probe)
+            self._moved(node, copy, probe)
 
     def gone(self, node: Node, *, lost_power: bool) -> None:
         """The process is about to go; what is durable of its logs must come back."""
-        self.touched(node)
+        self._marks.pop(node.id, None)
         for (node_id, _), copy in self.copies.items():
             if node_id == node.id:
                 if node.ready:
@@ -119,7 +144,7 @@ class Ghost:
             copy = self.copies.setdefault((node.id, probe.name), Copy())
             where = f"{node.host} {probe.name}"
             try:
-                found = list(_batches(probe.log, probe.start, probe.end))
+                found = list(read_batches(probe.log, probe.start, probe.end))
             except KafkaError as fault:
                 self._tell("S5", f"{where} cannot be read: {fault}")
                 continue
@@ -130,9 +155,14 @@ class Ghost:
             strange = next((one for one in found if one.base < copy.end and known.get(one.base) != one), None)
             if strange is not None:
                 self._tell("S1", f"{where} has {strange} that it did not have before")
+            shorter = probe.end < copy.end
             copy.set(found)
             copy.see(probe)
             copy.see_disk(probe)
+            if shorter:
+                self._cut(where, probe)
+            self._check_producers(where, copy, probe, copy.recent)
+            self.check_indexes(node.host, probe)
             wrong = next((batch for batch in found if probe.log.epochs.at(batch.base) != batch.epoch), None)
             if wrong is not None:
                 epoch = probe.log.epochs.at(wrong.base)
@@ -143,6 +173,17 @@ class Ghost:
     def acked(self, partition: str, offset: int) -> None:
         if self.high_watermark.get(partition, 0) <= offset:
             self._tell("R11", f"{partition} offset {offset} was acked, and no watermark has passed it")
+
+    def consumed(self, partition: str, offset: int, value: object) -> None:
+        if self.high_watermark.get(partition, 0) <= offset:
+            self._tell("R13", f"{partition} offset {offset} was read, and no watermark has passed it")
+        seen = self._consumed.setdefault((partition, offset), value)
+        if seen != value:
+            self._tell("R13", f"{partition} offset {offset} was read as {seen!r}, and now as {value!r}")
+
+    def check_indexes(self, host: str, probe: PartitionProbe) -> None:
+        for fault in indexes.faults(probe.log):
+            self._tell("S2", f"{host} {probe.name}: {fault}")
 
     def _moved(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
         where = f"{node.host} {probe.name}"
@@ -156,6 +197,8 @@ class Ghost:
             if probe.leads:
                 self._tell("R14", f"{where} is a leader's log and went back from {copy.end} to {probe.end}")
             copy.set([batch for batch in copy.batches if batch.next <= probe.end])
+            self._cut(where, probe)
+            self._check_producers(where, copy, probe, copy.recent)
         if not probe.start <= probe.high_watermark <= probe.end:
             self._tell("R6", f"{where}: the watermark {probe.high_watermark} is not in {probe.start} to {probe.end}")
         if probe.leads:
@@ -165,6 +208,8 @@ class Ghost:
             if probe.isr != copy.isr:
                 self._isr_changed(where, copy, probe)
             self._leader_moved(where, copy, probe)
+            topic, _, index = probe.name.rpartition("-")
+            self.led(node, topic, int(index))
         copy.see(probe)
 
     def _led(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
@@ -172,19 +217,37 @@ class Ghost:
         other = self._leaders.setdefault((probe.name, probe.epoch), node.id)
         if other != node.id:
             self._tell("R1", f"{node.host} leads {probe.name} in epoch {probe.epoch}, and broker {other} does")
+        self.epoch_starts.setdefault((probe.name, probe.epoch), probe.epoch_start)
         own = {batch.base: batch for batch in copy.batches}
         for batch in self.committed.get(probe.name, {}).values():
             if batch.base >= probe.start and own.get(batch.base) != batch:
                 self._tell("R2", f"{node.host} leads {probe.name} without {batch}, which was committed")
                 return
 
-    def _reach(self, node_id: int, probe: PartitionProbe) -> int:
+    def reach(self, node_id: int, name: str, flushes: bool) -> int:
         """How far a copy of this partition goes, as far as was seen: on its disk where only that counts, else in its
         page cache too."""
-        copy = self.copies.get((node_id, probe.name))
+        copy = self.copies.get((node_id, name))
         if copy is None:
             return 0
-        return copy.on_disk if self._flush and probe.flushes else max(copy.end, copy.durable)
+        return copy.on_disk if self._flush and flushes else max(copy.end, copy.durable)
+
+    def _reach(self, node_id: int, probe: PartitionProbe) -> int:
+        return self.reach(node_id, probe.name, probe.flushes)
+
+    def _cut(self, where: str, probe: PartitionProbe) -> None:
+        """A copy has become shorter."""
+        if probe.end >= self.high_watermark.get(probe.name, 0):
+            return
+        held = {batch for (_, name), copy in self.copies.items() if name == probe.name for batch in copy.batches}
+        for batch in self.committed.get(probe.name, {}).values():
+            if batch not in held and batch.base >= probe.start:
+                self._tell("R12", f"{where} ends at {probe.end}, and no copy has {batch}, which was committed")
+                return
+
+    def _check_producers(self, where: str, copy: Copy, probe: PartitionProbe, changed: Iterable[int]) -> None:
+        for fault in producers.faults(probe.log, copy.recent, changed):
+            self._tell("P4", f"{where}: {fault}")
 
     def _isr_changed(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         committed = self.high_watermark.get(probe.name, 0)
@@ -219,7 +282,8 @@ class Ghost:
         self.high_watermark[probe.name] = probe.high_watermark
 
     def _grown(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
-        for batch in _batches(probe.log, copy.end, probe.end):
+        changed: dict[int, None] = {}
+        for batch in read_batches(probe.log, copy.end, probe.end):
             last = copy.batches[-1] if copy.batches else None
             if batch.base != copy.end and last is not None:
                 self._tell("R14", f"{where}: a batch at {batch.base} follows the end {copy.end}")
@@ -227,36 +291,17 @@ class Ghost:
                 self._tell("R1", f"{where}: epoch {batch.epoch} at {batch.base} follows {last.epoch}")
             if batch.producer[0] >= 0:
                 self._check_sequence(where, copy.newest.get(batch.producer[0]), batch)
-                copy.newest[batch.producer[0]] = batch
+                copy.learn(batch)
+                changed[batch.producer[0]] = None
             copy.batches.append(batch)
             copy.end = batch.next
+        self._check_producers(where, copy, probe, changed)
 
     def _check_sequence(self, where: str, before: Batch | None, batch: Batch) -> None:
         """Against the newest batch of the same producer; a broker forgets none within a run."""
-        if before is None:
+        if before is None or batch.control:
             return
         follows = (before.sequence + before.next - before.base) & SEQUENCE_MAX
         same_epoch = before.producer[1] == batch.producer[1]
         if (same_epoch and batch.sequence != follows) or before.producer[1] > batch.producer[1]:
             self._tell("P1", f"{where}: {batch} follows {before}")
-
-
-def _batches(log: Log, start: int, end: int) -> Iterator[Batch]:
-    """As they lie in the log; one that begins before `start` is left out."""
-    at = start
-    while at < end:
-        before = at
-        for piece in log.read(at, _READ_BYTES, limit_offset=end):
-            for _, header in iterate(memoryview(piece.read())):
-                if header.base_offset >= at:
-                    yield Batch(
-                        header.base_offset,
-                        header.next_offset,
-                        header.leader_epoch,
-                        header.crc,
-                        (header.producer_id, header.producer_epoch),
-                        header.base_sequence,
-                    )
-                at = max(at, header.next_offset)
-        if at == before:
-            return

@@ -1,20 +1,26 @@
 """What is true of the metadata quorum, whatever its nodes say.
 
 K1  one leader an epoch                        K2  epochs never go back, a vote is given once an epoch
-K3  what is committed is synced at a majority  K7  nothing that is committed and on a disk is cut off
+K3  what is committed is synced at a majority  K7  nothing that is committed and on a disk is cut off, and a log that
+                                                   does not begin at 0 has a snapshot of what came before
+K8  one change of voters at a time             K4, K5: see `metadata_lines`
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.base.errors import KafkaError
 from penstock.sim.cluster import Node
-from penstock.sim.probes import QuorumProbe, quorum_of
+from penstock.sim.invariants.batches import read_batches
+from penstock.sim.invariants.metadata_lines import Lines
+from penstock.sim.probes import QuorumProbe, metadata_log_of, quorum_of
 
 
 class QuorumGhost:
     def __init__(self, told: Callable[[str, str], None]) -> None:
         self._tell = told
+        self._lines = Lines(told)
         self._leaders: dict[int, int] = {}
         """epoch -> who led it"""
         self._votes: dict[tuple[int, int], int] = {}
@@ -30,12 +36,32 @@ class QuorumGhost:
         self._seen[node.id] = probe
         if before is not None:
             self._check_past(node, before, probe)
+        self._check_now(node, probe)
         if probe.voted >= 0 and self._votes.setdefault((node.id, probe.epoch), probe.voted) != probe.voted:
             self._tell("K2", f"{node.host} votes for {probe.voted} in epoch {probe.epoch}, after another")
         if probe.leads:
             if self._leaders.setdefault(probe.epoch, node.id) != node.id:
                 self._tell("K1", f"{node.host} leads epoch {probe.epoch}, and broker {self._leaders[probe.epoch]} did")
             self._check_majority(node, probe)
+        self._follow(node, before, probe)
+
+    def gone(self, node: Node) -> None:
+        """The next life reads its log again."""
+        self._lines.forget(node.id)
+
+    def _follow(self, node: Node, before: QuorumProbe | None, probe: QuorumProbe) -> None:
+        """What its log says now."""
+        begins = self._lines.see(node.id, probe.start, probe.end)
+        if begins < probe.end:
+            try:
+                for batch in read_batches(metadata_log_of(node), begins, probe.end):
+                    self._lines.grew(node, batch)
+            except KafkaError as fault:
+                self._tell("K4", f"{node.host}: what was written cannot be read: {fault}")
+        if probe.leads:
+            if before is None or not before.leads or before.epoch != probe.epoch:
+                self._lines.led(node)
+            self._lines.commit(node, probe.high_watermark)
 
     def _check_past(self, node: Node, before: QuorumProbe, probe: QuorumProbe) -> None:
         if probe.epoch < before.epoch:
@@ -43,6 +69,12 @@ class QuorumGhost:
         kept = min(before.high_watermark, before.synced)
         if probe.end < kept:
             self._tell("K7", f"{node.host} ends at {probe.end}, {kept} was committed and on its disk")
+
+    def _check_now(self, node: Node, probe: QuorumProbe) -> None:
+        if probe.start > 0 and (probe.snapshot is None or probe.snapshot.offset < probe.start):
+            self._tell("K7", f"{node.host} begins at {probe.start}, its newest snapshot is {probe.snapshot}")
+        if probe.voters_changing > 1:
+            self._tell("K8", f"{node.host} has {probe.voters_changing} changes of voters that are not committed")
 
     def _check_majority(self, node: Node, probe: QuorumProbe) -> None:
         ends = [self._seen[voter].synced if voter in self._seen else 0 for voter in probe.voters]
