@@ -34,9 +34,11 @@ from penstock.broker.network.door import Door
 from penstock.broker.network.session import Peer, Session
 from penstock.broker.network.table import Table
 from penstock.broker.partitions import Partitions
+from penstock.broker.peers import Peers
 from penstock.broker.placing import Placing
 from penstock.broker.producer_ids import ProducerIds, reserve_block
 from penstock.broker.quorum import Quorum
+from penstock.broker.repairing import Repairing
 from penstock.broker.services import Services
 from penstock.broker.sharing import Sharing
 from penstock.broker.state_topic import StateTopic
@@ -50,6 +52,7 @@ from penstock.core.metadata.effective import Node, broker_typed, topic_config, t
 from penstock.core.metadata.image import Image
 from penstock.core.raft.voters import VoterEndpoint
 from penstock.core.replication.fetch_session import FetchSessions
+from penstock.core.replication.partition import Partition
 from penstock.core.security.authorizer import AllowAll
 from penstock.core.security.principals import ANONYMOUS
 from penstock.protocol.frames import RequestHeader
@@ -95,6 +98,8 @@ class Broker:
         self._isr: Isr
         self._placing: Placing
         self._fetchers: Fetchers
+        self._peers: Peers
+        """of whom damaged copies are asked for"""
         self._transacting: Transacting
         self._sharing: Sharing
         self._duties: ControllerDuties
@@ -141,6 +146,7 @@ class Broker:
         await self._isr.stop()
         await self._placing.stop()
         await self._fetchers.close()
+        await self._peers.close()
         await self._duties.stop()
         await self.services.lifecycle.close()
         await self.services.partitions.close(self.services.lifecycle.broker_epoch)
@@ -213,7 +219,9 @@ class Broker:
         for listener in self.controller_listeners:
             await listener.serve(self._door(listener, self._controller_table))
         await quorum.settled()
-        self._housekeeping = Housekeeping(config, partitions, self._clock, self._jobs, self._world.compact)
+        self._housekeeping = Housekeeping(
+            config, partitions, self._clock, self._jobs, self._world.compact, self._repairing(partitions).step
+        )
         link.local = self._local(self._controller_table)
         self._duties = ControllerDuties(controller, config, self._clock, self._random)
         self._duties.start()
@@ -278,6 +286,15 @@ class Broker:
             change_isr=self._isr.change,
             closest=self.config.text("replica.selector.class").endswith(_RACK_AWARE),
         )
+
+    def _repairing(self, partitions: Partitions) -> Repairing:
+        config, quorum = self.config, self._quorum
+        self._peers = Peers(config.inter_broker_listener, lambda: quorum.image, self._clock, self._random)
+
+        def rejoin(partition: Partition) -> None:
+            self._fetchers.rejoin(partition, quorum.image)
+
+        return Repairing(partitions, self._clock, self._jobs, config.node_id, self._peers.ask, rejoin)
 
     def _raft_state(self) -> RaftState:
         quorum = self._quorum

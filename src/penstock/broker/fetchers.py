@@ -81,6 +81,11 @@ class Fetchers:
             self._join(partition, image)
         self._close_idle()
 
+    def rejoin(self, partition: Partition, image: Image) -> None:
+        """Its log was opened again."""
+        self._leave(partition)
+        self._join(partition, image)
+
     async def close(self) -> None:
         self._started = False
         for leader_id in list(self._leaders):

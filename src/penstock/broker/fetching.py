@@ -151,7 +151,7 @@ class Fetching:
             except KafkaError as fault:
                 if partition is not None:
                     partition.traffic.failed_fetches += 1
-                outcome = Outcome(place, fault.code, None)
+                outcome = Outcome(place, _told_code(partition, fault), None)
                 outcomes.append(outcome)
                 seen.append(outcome)
                 at_once = True
@@ -233,6 +233,13 @@ class Fetching:
                 continue
             watching = partition.watchers if place.replica is None else partition.copiers
             watching[place] = None
+
+
+def _told_code(partition: Partition | None, fault: KafkaError) -> ErrorCode:
+    """A damaged copy that others may repair is no reason for a consumer to give up."""
+    if fault.code is not ErrorCode.CORRUPT_MESSAGE or partition is None or partition.described is None:
+        return fault.code
+    return ErrorCode.KAFKA_STORAGE_ERROR if len(partition.described.replicas) > 1 else fault.code
 
 
 def _has_more(place: FetchPartition, fetched: Fetched) -> bool:

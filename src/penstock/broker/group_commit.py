@@ -11,12 +11,14 @@ from collections.abc import Callable
 
 from penstock.base.ports import Jobs
 from penstock.broker.journal import Journal
+from penstock.core.log.log import Log
 from penstock.core.log.sync import SyncWork
 from penstock.core.replication.partition import Partition
 
 log = Journal(__name__)
 
-_Round = list[tuple[Partition, SyncWork]]
+_Round = list[tuple[Partition, Log, SyncWork]]
+"""with the log that the work is of: a damaged one may be opened again meanwhile"""
 
 
 class GroupCommit:
@@ -49,7 +51,7 @@ class GroupCommit:
         for partition in self._wanted:
             work = partition.log.unsynced()
             if work is not None:
-                round_.append((partition, work))
+                round_.append((partition, partition.log, work))
         self._wanted.clear()
         if not round_:
             self._rest()
@@ -61,11 +63,11 @@ class GroupCommit:
     def _done(self, round_: _Round, outcome: list[OSError | None] | BaseException) -> None:
         self._running = False
         assert not isinstance(outcome, BaseException), outcome
-        for (partition, work), fault in zip(round_, outcome, strict=True):
+        for (partition, synced, work), fault in zip(round_, outcome, strict=True):
             if fault is None:
-                partition.log.on_synced(work)
+                synced.on_synced(work)
             else:
-                partition.log.on_sync_failed(fault)
+                synced.on_sync_failed(fault)
                 log.error("sync failed: the log takes no more writes", partition=str(partition.name), fault=str(fault))
             self._synced(partition)
         if self._wanted:
@@ -82,7 +84,7 @@ class GroupCommit:
 
 def _sync_all(round_: _Round) -> list[OSError | None]:
     outcome: list[OSError | None] = []
-    for _, work in round_:
+    for _, _, work in round_:
         try:
             work.run()
             outcome.append(None)

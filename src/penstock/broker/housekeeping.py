@@ -17,7 +17,7 @@ from penstock.broker.config import BrokerConfig
 from penstock.broker.in_thread import in_thread
 from penstock.broker.journal import Journal
 from penstock.broker.partitions import Partitions
-from penstock.broker.scrubbing import EVERY_S, Scrubbing
+from penstock.broker.scrubbing import Scrubbing
 
 log = Journal(__name__)
 
@@ -28,8 +28,15 @@ _TICK_S = 1.0
 
 class Housekeeping:
     def __init__(
-        self, config: BrokerConfig, partitions: Partitions, clock: Clock, jobs: Jobs, compact: Compact
+        self,
+        config: BrokerConfig,
+        partitions: Partitions,
+        clock: Clock,
+        jobs: Jobs,
+        compact: Compact,
+        repair: Callable[[], Awaitable[None]],
     ) -> None:
+        """`repair`: what is known to be damaged, once."""
         self._partitions = partitions
         self._clock = clock
         self._jobs = jobs
@@ -41,7 +48,9 @@ class Housekeeping:
         """between two rounds of compaction; it may change at any time"""
         self._cleans = config.flag("log.cleaner.enable")
         self.cleaning = Cleaning(partitions, clock, config.number("log.cleaner.dedupe.buffer.size"), compact)
-        self.scrubbing = Scrubbing(partitions, jobs)
+        self._scrub_ms = config.number("penstock.scrub.interval.ms")
+        self.scrubbing = Scrubbing(partitions, jobs, config.number("penstock.scrub.rest.ms") // self._scrub_ms)
+        self._repair = repair
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -51,7 +60,8 @@ class Housekeeping:
         self._every(self._checkpoint_s, self.checkpoint)
         self._every(self._delete_delay_s, self.sweep)
         self._every(self._producers_s, self._expire_producers)
-        self._every(EVERY_S, self.scrubbing.step)
+        self._every(self._scrub_ms / 1000, self.scrubbing.step)
+        self._every(self._scrub_ms / 1000, self._repair)
         if self._cleans:
             self._tasks.append(asyncio.get_running_loop().create_task(self._clean()))
 

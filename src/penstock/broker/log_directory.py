@@ -72,6 +72,23 @@ class LogDirectory:
             if topic not in topics or self._belongs_to_another(name, topics[topic]):
                 self._set_aside(name)
 
+    def open_again(self, name: TopicPartition, config: LogConfig, now_ms: int, sound_offset: int) -> Log:
+        """A log that was damaged: nothing from `sound_offset` on counts as durable any more, and what is not sound is
+        cut off as after a crash."""
+        self.lower(name, sound_offset)
+        self._recovery_points[name] = sound_offset
+        opened = Log.open(
+            self.disk,
+            str(name),
+            config,
+            now_ms=now_ms,
+            recovery_point=sound_offset,
+            start_offset=self._start_offsets.get(name, 0),
+            sums_hold=self._is_ours,
+        )
+        opened.clean_offset = self._clean_offsets.get(name)
+        return opened
+
     def open_log(self, name: TopicPartition, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
         directory = str(name)
         opened = Log.open(

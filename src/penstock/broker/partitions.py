@@ -73,7 +73,7 @@ class Partitions:
         """of topics that are gone: a sum over all must not fall when one is deleted"""
         self.upkeep = Upkeep()
         self.on_failure: Callable[[Partition], None] = lambda _: None
-        """called with a copy whose log has failed, perhaps more than once"""
+        """called with a copy whose log has failed, perhaps more than once, and when it is whole again"""
         self._flushing: dict[Partition, None] = {}
         """partitions with flush.ms that hold something unsynced"""
         self.cluster = Cluster(node_id)
@@ -233,6 +233,17 @@ class Partitions:
         self.directory.lower(partition.name, 0)
         partition.begin_at(offset)
         self.waiters.cut(partition)
+
+    def reopen(self, partition: Partition) -> None:
+        """As a follower: cut a log that was found damaged when it was opened to what is sound before the damage."""
+        damaged = partition.log
+        assert damaged.is_cut_short and partition.leading is None
+        sound_offset = min([damaged.end_offset, *(one.offset for one in damaged.damage)])
+        opened = self.directory.open_again(partition.name, damaged.config, self._clock.wall_ms(), sound_offset)
+        opened.verifications.required = True
+        partition.take(opened)
+        self.waiters.cut(partition)
+        self.on_failure(partition)
 
     def _sync_in_time(self, partition: Partition, now_ms: int) -> None:
         if partition.log.sync_due(now_ms):

@@ -1,7 +1,8 @@
-"""The scrubber: closed segments are read again, slowly, before somebody needs them.
+"""The scrubber: segments are read again, slowly, before somebody needs them.
 
 A piece every two seconds, four megabytes a second at the most; after a pass over all copies it rests for an hour. What
-is not as it was written is told in the journal and in the metrics, and readers get an error for it instead of bytes.
+is not as it was written is told in the journal and in the metrics, readers get an error for it instead of bytes, and
+`repairing` looks for it elsewhere.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from penstock.core.replication.partition import Partition
 
 log = Journal(__name__)
 
-EVERY_S = 2.0
-_REST_STEPS = 1_800
-"""between two passes: an hour"""
+REST_STEPS = 1_800
+"""between two passes, where a step comes every two seconds: an hour"""
 
 
 class Scrubbing:
-    def __init__(self, partitions: Partitions, jobs: Jobs) -> None:
+    def __init__(self, partitions: Partitions, jobs: Jobs, rest_steps: int = REST_STEPS) -> None:
         self._partitions = partitions
         self._jobs = jobs
         self._left: deque[Partition] = deque()
         """what this pass has yet to look at"""
+        self._rest_steps = rest_steps
         self._rest = 0
 
     async def step(self) -> None:
@@ -38,7 +39,7 @@ class Scrubbing:
             if self._rest >= 0:
                 return
             self._left.extend(self._partitions.all())
-            self._rest = _REST_STEPS
+            self._rest = self._rest_steps
         found = self._next()
         if found is not None:
             await self._check(*found)

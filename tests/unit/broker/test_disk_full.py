@@ -36,6 +36,10 @@ class Disk(SimDisk):
         return self.free
 
 
+async def nothing() -> None:
+    """Nothing is damaged here."""
+
+
 class Machine:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.disk = Disk(Random(1))
@@ -44,7 +48,7 @@ class Machine:
         self.partitions.open(IMAGE)
         self.led: Led = self.partitions.find("t", 0)
         self.housekeeping = Housekeeping(
-            BrokerConfig(single_node("/nowhere")), self.partitions, clock, jobs, compact_in_helper
+            BrokerConfig(single_node("/nowhere")), self.partitions, clock, jobs, compact_in_helper, nothing
         )
         self.clock = clock
 

@@ -59,6 +59,21 @@ OWN_CONFIGS = table(
         "be elected; otherwise only after the timeouts, as in Kafka.",
     ),
     ConfigDef(
+        "penstock.scrub.interval.ms",
+        ConfigType.LONG,
+        "2000",
+        low=10,
+        doc="How often a piece of eight megabytes at the most is read again to see whether it is still as it was "
+        "written, and how soon what is damaged is repaired.",
+    ),
+    ConfigDef(
+        "penstock.scrub.rest.ms",
+        ConfigType.LONG,
+        "3600000",
+        low=0,
+        doc="How long nothing is read again once all has been.",
+    ),
+    ConfigDef(
         "penstock.broker.reconnect.ms",
         ConfigType.INT,
         "500",

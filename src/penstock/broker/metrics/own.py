@@ -47,6 +47,8 @@ def _tell_upkeep(upkeep: Upkeep, out: Exposition) -> None:
     out.counter(name, "Bytes that copies here got from their leaders", upkeep.copied_bytes)
     out.counter("penstock_scrubbed_bytes_total", "Bytes at rest read again and found sound", upkeep.scrubbed_bytes)
     out.counter("penstock_damages_total", "Places at which they were not", upkeep.damages)
+    out.counter("penstock_repairs_total", "Damaged stretches that were repaired from another copy", upkeep.repairs)
+    out.counter("penstock_failed_repairs_total", "Times that no good copy was found", upkeep.failed_repairs)
 
 
 def _tell_lag(probe: LoopProbe, out: Exposition) -> None:

@@ -14,6 +14,7 @@ from penstock.core.log.config import LogConfig
 from penstock.core.log.epochs import EpochEnd
 from penstock.core.log.given import Given
 from penstock.core.log.recover import Damage
+from penstock.core.log.repair import Repaired, Survey
 from penstock.core.log.rewrite import Writable, rewrite
 from penstock.core.log.scrub import Scrubbed, ScrubWork
 from penstock.core.log.state import LogState
@@ -267,13 +268,37 @@ class Log(LogState):
         return True
 
     def scrub(self) -> ScrubWork | None:
-        """A piece of the closed segments to be read and checked, for a thread to run; None at the end of a pass."""
-        return self._scrub.next(self.disk, self.segments)
+        """A piece of the segments to be read and checked, for a thread to run; None at the end of a pass."""
+        return self._scrub.next(self.disk, self.segments, self._durability.cuts)
 
     def on_scrubbed(self, outcome: Scrubbed) -> None:
+        if outcome.cuts != self._durability.cuts:
+            return
         if outcome.fault is not None:
             self._note_damage(Damage(outcome.base_offset, outcome.fault.position, -1, outcome.fault.reason))
         self._changing_files(lambda: self._scrub.on_scrubbed(self.disk, self.segments, outcome))
+
+    def survey(self, now_ms: int) -> Survey | None:
+        """Look for all that is damaged in the first segment that is known to be, for a thread to run; None where that
+        segment is gone. An active one is closed first: what is repaired must not grow."""
+        damage = self.damage[0]
+        found = next((one for one in self.segments if one.base_offset == damage.segment), None)
+        if found is None:
+            self.damage = [one for one in self.damage if one.segment != damage.segment]
+            return None
+        if found is self.segments.active:
+            self.roll(now_ms)
+        return Survey(self.disk, found, self._durability.cuts)
+
+    def on_repaired(self, repaired: Repaired) -> bool:
+        """A file of the segment with other bytes in the place of what was damaged lies beside it: it takes its place.
+        False where the segment was cut, dropped or compacted meanwhile, and the file is thrown away."""
+        segment = repaired.segment
+        if repaired.cuts != self._durability.cuts or not any(one is segment for one in self.segments.closed()):
+            self.disk.remove(segment.path(names.LOG) + names.TEMPORARY)
+            return False
+        self._changing_files(lambda: self._take_repaired(repaired))
+        return True
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and begin another, where it has anything in it."""

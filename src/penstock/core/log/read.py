@@ -81,10 +81,17 @@ class Reader:
             if segment.base_offset >= limit_offset:
                 break
             segments.touch(segment)
-            position = self.position_of(segment, offset)
-            stop = self.position_of(segment, limit_offset)
+            try:
+                position = self.position_of(segment, offset)
+                stop = self.position_of(segment, limit_offset)
+                end = position
+                if position < stop:
+                    end = self._end(segment, position, room, stop, min_one and not slices)
+            except BadBatch:
+                if slices:
+                    break  # what lies before the damage is served; the next read begins at it
+                raise
             if position < stop:
-                end = self._end(segment, position, room, stop, min_one and not slices)
                 if end == position:
                     break
                 slices.append(Slice(segment.file, position, end - position))

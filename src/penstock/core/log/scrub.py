@@ -1,11 +1,13 @@
-"""Read closed segments again, bit by bit, before somebody needs them: what to check next, as a value for a thread.
+"""Read segments again, bit by bit, before somebody needs them: what to check next, as a value for a thread.
 
-A segment that Kafka wrote has no checksums beside it; the first pass over it makes them, under a temporary name that is
-given up only when the whole segment has been found sound.
+The active segment comes last in a pass, as far as it reached when the pass came to it. A segment that Kafka wrote has
+no checksums beside it; the first pass over it makes them, once it is closed, under a temporary name that is given up
+only when the whole segment has been found sound.
 """
 
 from __future__ import annotations
 
+import errno
 from typing import NamedTuple
 
 from penstock.base.ports import Disk
@@ -29,25 +31,31 @@ class Scrubbed(NamedTuple):
     fault: BadBatch | None
     sums_made: bool
     """The checksums of the whole segment lie under their temporary name."""
+    is_done: bool
+    """Nothing is left to look at in this segment."""
+    cuts: int
+    """How often the log had been cut when the work was made: what is written while it is read may be other bytes."""
 
 
 class ScrubWork:
     """Opens its own files: it shares nothing with the log."""
 
-    __slots__ = ("base_offset", "directory", "disk", "next_base_offset", "position", "size")
+    __slots__ = ("base_offset", "cuts", "directory", "disk", "next_base_offset", "position", "sealed", "size")
 
-    def __init__(self, disk: Disk, segment: Segment, position: int) -> None:
+    def __init__(self, disk: Disk, segment: Segment, position: int, size: int, cuts: int) -> None:
         self.disk = disk
         self.directory = segment.directory
         self.base_offset = segment.base_offset
-        self.size = segment.size
+        self.size = size
+        self.sealed = segment.sealed
+        self.cuts = cuts
         self.next_base_offset = segment.end_offset
         self.position = position
 
     def run(self) -> Scrubbed:
         """Blocks. OSError as the system says it."""
         path = names.segment_file(self.directory, self.base_offset, names.SUMS)
-        making = not self.disk.exists(path)
+        making = self.sealed and not self.disk.exists(path)
         sums = Sums.load(self.disk, path + names.TEMPORARY if making else path)
         if making:
             sums.truncate(self.position)
@@ -57,7 +65,8 @@ class ScrubWork:
             if made:
                 sums.seal(end, self.next_base_offset)
             sums.write().sync()
-        return Scrubbed(self.base_offset, self.position, end, fault, made)
+        done = fault is not None or end >= self.size
+        return Scrubbed(self.base_offset, self.position, end, fault, made, done, self.cuts)
 
     def _walk(self, sums: Sums, making: bool) -> tuple[int, BadBatch | None]:
         file = self.disk.open(names.segment_file(self.directory, self.base_offset, names.LOG))
@@ -75,33 +84,43 @@ class ScrubWork:
                     break
         except BadBatch as fault:
             return end, fault
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return end, BadBatch(end, f"it cannot be read: {error}")
         return end, None
 
 
 class Scrub:
     """How far the current pass over a log has come."""
 
-    __slots__ = ("_base_offset", "_position")
+    __slots__ = ("_base_offset", "_position", "_size")
 
     def __init__(self) -> None:
         self._base_offset = -1
         self._position = 0
+        self._size = 0
+        """of the segment, when the pass came to it: the active one grows"""
 
-    def next(self, disk: Disk, segments: Segments) -> ScrubWork | None:
+    def next(self, disk: Disk, segments: Segments, cuts: int) -> ScrubWork | None:
         """What comes next, None at the end of a pass; then the next call begins another."""
-        for segment in segments.closed():
+        for segment in segments:
             if segment.base_offset < self._base_offset:
                 continue
-            position = self._position if segment.base_offset == self._base_offset else 0
-            if position < segment.size:
-                self._base_offset, self._position = segment.base_offset, position
-                return ScrubWork(disk, segment, position)
+            if segment.base_offset > self._base_offset:
+                self._base_offset, self._position, self._size = segment.base_offset, 0, segment.size
+            if self._position < min(self._size, segment.size):
+                return ScrubWork(disk, segment, self._position, min(self._size, segment.size), cuts)
         self._base_offset, self._position = -1, 0
         return None
 
+    def again(self, base_offset: int) -> None:
+        """A segment was repaired: look at it once more, and go on from there."""
+        self._base_offset = base_offset - 1
+
     def on_scrubbed(self, disk: Disk, segments: Segments, outcome: Scrubbed) -> None:
         """Move on: behind the last sound batch, or, where there is a fault, to the next segment."""
-        segment = next((s for s in segments.closed() if s.base_offset == outcome.base_offset), None)
+        segment = next((s for s in segments if s.base_offset == outcome.base_offset), None)
         if segment is None:
             return
         segment.verified.add(outcome.start, outcome.end)
@@ -109,6 +128,5 @@ class Scrub:
             path = names.segment_file(segment.directory, segment.base_offset, names.SUMS)
             disk.rename(path + names.TEMPORARY, path)
             segment.cool()
-        done = outcome.fault is not None or outcome.end >= segment.size
-        self._base_offset = outcome.base_offset + 1 if done else outcome.base_offset
-        self._position = 0 if done else outcome.end
+        if outcome.base_offset == self._base_offset:
+            self._position = self._size if outcome.is_done else outcome.end

@@ -18,6 +18,7 @@ from penstock.core.log.offset_index import ENTRY_BYTES as INDEX_ENTRY_BYTES
 from penstock.core.log.offset_index import RELATIVE_OFFSET_MAX
 from penstock.core.log.read import Reader
 from penstock.core.log.recover import Damage, Loaded
+from penstock.core.log.repair import Repaired
 from penstock.core.log.rewrite import takes_as_sent
 from penstock.core.log.scrub import Scrub
 from penstock.core.log.segment import Segment, WriteRefused
@@ -62,6 +63,8 @@ class LogState:
         self.configure(config)
         self._as_found: tuple[int, int, int] | None = None
         """End offset, epochs and files as a clean start found them: then there is nothing to write at the end."""
+        self.is_cut_short = bool(loaded.damage)
+        """It was found damaged when it was opened: what lies behind the damage counts for nothing, and is kept."""
         if loaded.damage:
             self.failure = f"{directory} is damaged below its recovery point: {loaded.damage[0]}"
 
@@ -214,6 +217,18 @@ class LogState:
         self._durability.renamed()
         self._reader.forget()
 
+    def _take_repaired(self, repaired: Repaired) -> None:
+        segment = repaired.segment
+        if repaired.patches:
+            path = segment.path(names.LOG)
+            self.disk.rename(path + names.TEMPORARY, path)
+            segment.cool()
+            self._durability.renamed()
+        self.damage = [one for one in self.damage if one.segment != segment.base_offset]
+        for gap in repaired.missing:
+            self._note_damage(Damage(segment.base_offset, gap.position, gap.offset, "no good copy was found"))
+        self._scrub.again(segment.base_offset)
+
     def _changing_files(self, change: Callable[[], None]) -> None:
         """Do it; an error half-way leaves files that only a restart sorts out."""
         try:
@@ -229,6 +244,11 @@ class LogState:
         return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{self.directory} is damaged: {damage}")
 
     def _note_damage(self, damage: Damage) -> None:
+        """From now on nothing of that segment is served unless it was checked again."""
+        for segment in self.segments:
+            if segment.base_offset == damage.segment:
+                segment.trusted_from = segment.size
+                segment.verified.cut(damage.position)
         if (damage.segment, damage.position) not in [(known.segment, known.position) for known in self.damage]:
             self.damage.append(damage)
 

@@ -72,6 +72,11 @@ class Durability:
         self.synced_offset = 0
 
     @property
+    def cuts(self) -> int:
+        """How often the log was cut."""
+        return self._generation
+
+    @property
     def changes(self) -> int:
         """How often files were made, renamed or removed."""
         return self._names_version

@@ -1,7 +1,8 @@
 """One partition and its copies: what may be appended, what may be read, what is committed.
 
 Doors: `partition.Partition` with its role, `leading.Leading` or `following.Following`; `isr` has what passes between a
-leader and the controller, `closest` where a consumer should read, `fetch_session.FetchSessions` what readers remember.
+leader and the controller, `closest` where a consumer should read, `placing` and `repair` what becomes of a copy that
+has failed or is damaged, `fetch_session.FetchSessions` what readers remember.
 Invariants (the simulation of three copies holds them, tests/sim/test_replication.py):
 1. high_watermark <= log end; it never goes back while this replica leads, and moves only with min.insync.replicas.
 2. It is at most the end of every copy in the maximal ISR: who may be elected has all that was committed.

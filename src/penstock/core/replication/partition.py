@@ -196,6 +196,12 @@ class Partition:
         self.log.truncate(offset)
         self.high_watermark = max(self.log.start_offset, min(self.high_watermark, self.log.end_offset))
 
+    def take(self, log: Log) -> None:
+        """As a follower: go on with a log that was opened again, and may end sooner."""
+        assert self.leading is None, "a leader never cuts its log"
+        self.log = log
+        self.high_watermark = max(log.start_offset, min(self.high_watermark, log.end_offset))
+
     def begin_at(self, offset: int) -> None:
         """As a follower: drop everything, for the leader has nothing below `offset` any more."""
         assert self.leading is None, "a leader never cuts its log"

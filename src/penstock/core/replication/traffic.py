@@ -23,7 +23,16 @@ class Traffic:
 class Upkeep:
     """What keeps copies whole and in sync, since the broker started."""
 
-    __slots__ = ("copied_bytes", "damages", "isr_expands", "isr_failures", "isr_shrinks", "scrubbed_bytes")
+    __slots__ = (
+        "copied_bytes",
+        "damages",
+        "failed_repairs",
+        "isr_expands",
+        "isr_failures",
+        "isr_shrinks",
+        "repairs",
+        "scrubbed_bytes",
+    )
 
     def __init__(self) -> None:
         self.copied_bytes = 0
@@ -32,6 +41,10 @@ class Upkeep:
         self.isr_shrinks = 0
         self.isr_failures = 0
         self.scrubbed_bytes = 0
-        """of closed segments, read again and found sound"""
+        """of segments, read again and found sound"""
         self.damages = 0
         """places at which they were not"""
+        self.repairs = 0
+        """stretches of damaged copies that have their records again"""
+        self.failed_repairs = 0
+        """times that nobody had what was missing"""
