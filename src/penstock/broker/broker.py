@@ -11,6 +11,7 @@ import asyncio
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, random_id
+from penstock.base.ports import Disk
 from penstock.broker.admin import Admin
 from penstock.broker.apis import controller_served, served
 from penstock.broker.config import BrokerConfig
@@ -18,12 +19,11 @@ from penstock.broker.controller import Controller
 from penstock.broker.controller_duties import ControllerDuties
 from penstock.broker.controller_link import ControllerLink, Local
 from penstock.broker.coordinators import Coordinators
+from penstock.broker.copying import Copying
 from penstock.broker.dynamic_configs import DynamicConfigs
-from penstock.broker.fetchers import Fetchers
 from penstock.broker.fetching import Fetching
 from penstock.broker.group_settings import group_settings
 from penstock.broker.housekeeping import Housekeeping
-from penstock.broker.isr import Isr
 from penstock.broker.journal import Journal
 from penstock.broker.lifecycle import Lifecycle, last_clean_epoch
 from penstock.broker.listener import Listener
@@ -34,11 +34,8 @@ from penstock.broker.network.door import Door
 from penstock.broker.network.session import Peer, Session
 from penstock.broker.network.table import Table
 from penstock.broker.partitions import Partitions
-from penstock.broker.peers import Peers
-from penstock.broker.placing import Placing
 from penstock.broker.producer_ids import ProducerIds, reserve_block
 from penstock.broker.quorum import Quorum
-from penstock.broker.repairing import Repairing
 from penstock.broker.services import Services
 from penstock.broker.sharing import Sharing
 from penstock.broker.state_topic import StateTopic
@@ -52,7 +49,6 @@ from penstock.core.metadata.effective import Node, broker_typed, topic_config, t
 from penstock.core.metadata.image import Image
 from penstock.core.raft.voters import VoterEndpoint
 from penstock.core.replication.fetch_session import FetchSessions
-from penstock.core.replication.partition import Partition
 from penstock.core.security.authorizer import AllowAll
 from penstock.core.security.principals import ANONYMOUS
 from penstock.protocol.frames import RequestHeader
@@ -95,11 +91,7 @@ class Broker:
         self._jobs: Threads
         self._quorum: Quorum
         self._housekeeping: Housekeeping
-        self._isr: Isr
-        self._placing: Placing
-        self._fetchers: Fetchers
-        self._peers: Peers
-        """of whom damaged copies are asked for"""
+        self._copying: Copying
         self._transacting: Transacting
         self._sharing: Sharing
         self._duties: ControllerDuties
@@ -143,10 +135,7 @@ class Broker:
         await self._sharing.close()
         await self._transacting.close()
         await self.services.coordinators.close()
-        await self._isr.stop()
-        await self._placing.stop()
-        await self._fetchers.close()
-        await self._peers.close()
+        await self._copying.close()
         await self._duties.stop()
         await self.services.lifecycle.close()
         await self.services.partitions.close(self.services.lifecycle.broker_epoch)
@@ -174,16 +163,13 @@ class Broker:
         )
         quorum.on_failure = self._lose
         previous_epoch = last_clean_epoch(disk)
-        partitions = Partitions(
-            disk, config.log_dir, self._clock, self._jobs, self._random, Waiters(), config.node_id, self._topic_values
-        )
-        partitions.cluster.lag_max_ms = config.number("replica.lag.time.max.ms")
-        self._isr = Isr(partitions, self._clock, config.node_id)
-        self._placing = Placing(partitions, config.node_id, quorum.identity.directory_id)
+        partitions = self._partitions(disk)
         controller = Controller(quorum, self._node, config, self._clock)
         link = ControllerLink(quorum, self._clock, self._random)
         lifecycle = Lifecycle(config, quorum, link, self._clock, lambda: partitions.refusal)
-        self._fetchers = Fetchers(config, partitions, self._clock, self._random, lambda: lifecycle.broker_epoch)
+        self._copying = Copying(
+            config, quorum, partitions, self._clock, self._random, self._jobs, lambda: lifecycle.broker_epoch
+        )
         creation = TopicCreation(link, quorum, self._node)
         offsets = StateTopic(OFFSETS_TOPIC, partitions, lambda: quorum.image)
         coordinators = Coordinators(
@@ -220,7 +206,7 @@ class Broker:
             await listener.serve(self._door(listener, self._controller_table))
         await quorum.settled()
         self._housekeeping = Housekeeping(
-            config, partitions, self._clock, self._jobs, self._world.compact, self._repairing(partitions).step
+            config, partitions, self._clock, self._jobs, self._world.compact, self._copying.repairing.step
         )
         link.local = self._local(self._controller_table)
         self._duties = ControllerDuties(controller, config, self._clock, self._random)
@@ -242,9 +228,7 @@ class Broker:
         incarnation = random_id(self._random)
         partitions.directory.sign(incarnation)
         await lifecycle.join(advertised, incarnation, previous_epoch)
-        self._isr.start(self.services.link.ask, lambda: lifecycle.broker_epoch)
-        self._placing.start(self.services.link.ask, lambda: lifecycle.broker_epoch)
-        self._fetchers.start(quorum.image)
+        self._copying.start(self.services.link)
         self.services.coordinators.follow(quorum.image)
         self._coordinate(quorum.image)
         self._housekeeping.start()
@@ -277,24 +261,23 @@ class Broker:
             self._random,
         )
 
+    def _partitions(self, disk: Disk) -> Partitions:
+        config = self.config
+        partitions = Partitions(
+            disk, config.log_dir, self._clock, self._jobs, self._random, Waiters(), config.node_id, self._topic_values
+        )
+        partitions.cluster.lag_max_ms = config.number("replica.lag.time.max.ms")
+        return partitions
+
     def _fetching(self, partitions: Partitions) -> Fetching:
         sessions = FetchSessions(self._random, self.config.number("max.incremental.fetch.session.cache.slots"))
         return Fetching(
             partitions,
             sessions,
             self.config.number("fetch.max.bytes"),
-            change_isr=self._isr.change,
+            change_isr=self._copying.isr.change,
             closest=self.config.text("replica.selector.class").endswith(_RACK_AWARE),
         )
-
-    def _repairing(self, partitions: Partitions) -> Repairing:
-        config, quorum = self.config, self._quorum
-        self._peers = Peers(config.inter_broker_listener, lambda: quorum.image, self._clock, self._random)
-
-        def rejoin(partition: Partition) -> None:
-            self._fetchers.rejoin(partition, quorum.image)
-
-        return Repairing(partitions, self._clock, self._jobs, config.node_id, self._peers.ask, rejoin)
 
     def _raft_state(self) -> RaftState:
         quorum = self._quorum
@@ -349,10 +332,8 @@ class Broker:
     def _follow(self, delta: Delta, image: Image) -> None:
         """The metadata log moved on: partitions first, then who coordinates on them."""
         changes = self.services.partitions.apply(delta, image)
-        self._fetchers.follow(changes, image)
-        self._isr.ask(changes.joining)
+        self._copying.follow(changes, delta, image)
         self.services.coordinators.follow(image, [*delta.changed_topics, *delta.deleted_topics])
-        self._placing.follow(delta, image)
         self._coordinate(image)
         deleted = [(topic.name, topic.id) for topic in delta.deleted_topics.values()]
         if deleted:
