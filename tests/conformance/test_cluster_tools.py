@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from apache_tools import ApacheTools
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.testing import Cluster
@@ -41,6 +43,23 @@ class Operated:
         while not wanted(found := self.partitions(topic)) and time.monotonic() < end:
             time.sleep(0.05)
         return found
+
+    def fill(self, topic: str, size_bytes: int) -> None:
+        """Partition 0 with so many bytes of values."""
+        producer = Producer({"bootstrap.servers": self.cluster.bootstrap_servers, "acks": "all"})
+        for _ in range(size_bytes // 10_000):
+            producer.produce(topic, bytes(10_000), partition=0)
+        assert producer.flush(30) == 0
+
+    def watch_growth(self, node: int, topic: str, size_bytes: int) -> float:
+        """Seconds from the first bytes of a copy to the last."""
+        path = Path(self.cluster.data_dir) / str(node) / f"{topic}-0" / f"{0:020d}.log"
+        began, end = 0.0, time.monotonic() + 90
+        while (size := path.stat().st_size if path.exists() else 0) < size_bytes:
+            began = time.monotonic() if not size else began
+            assert time.monotonic() < end, f"{size} bytes were copied"
+            time.sleep(0.02)
+        return time.monotonic() - began
 
     def file(self, content: object) -> str:
         path = self._files / f"{time.monotonic_ns()}.json"
@@ -140,3 +159,25 @@ def test_a_broker_that_is_gone_is_unregistered(operated: Operated, topic_name: s
     finally:
         operated.cluster.start_node(3)
     assert operated.wait(topic_name, lambda found: found[0][2] == [1, 3])[0][2] == [1, 3]
+
+
+def test_a_reassignment_keeps_to_its_throttle_and_the_throttle_is_taken_away(
+    operated: Operated, topic_name: str
+) -> None:
+    """Six megabytes at a megabyte a second, as the new copy's file grows."""
+    operated.create(topic_name, [[1, 2]])
+    operated.fill(topic_name, 6_000_000)
+    plan = operated.file({"version": 1, "partitions": [{"topic": topic_name, "partition": 0, "replicas": [1, 3]}]})
+    options = ("--execute", "--reassignment-json-file", plan, "--throttle", "1000000")
+    with ThreadPoolExecutor(1) as aside:
+        started = aside.submit(operated.tools.run, "kafka-reassign-partitions", *options)
+        took_s = operated.watch_growth(3, topic_name, 6_000_000)
+        assert "The inter-broker throttle limit was set to 1000000 B/s" in started.result().out
+    assert took_s > 3.0
+    assert operated.wait(topic_name, lambda found: found[0][2] == [1, 3])[0][1] == [1, 3]
+    verified = operated.tools.run("kafka-reassign-partitions", "--verify", "--reassignment-json-file", plan)
+    assert "Clearing broker-level throttles" in verified.out and "Clearing topic-level throttles" in verified.out
+    described = operated.tools.run(
+        "kafka-configs", "--describe", "--entity-type", "topics", "--entity-name", topic_name
+    )
+    assert "throttled.replicas=" not in described.out

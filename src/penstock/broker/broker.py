@@ -167,9 +167,7 @@ class Broker:
         controller = Controller(quorum, self._node, config, self._clock)
         link = ControllerLink(quorum, self._clock, self._random)
         lifecycle = Lifecycle(config, quorum, link, self._clock, lambda: partitions.refusal)
-        self._copying = Copying(
-            config, quorum, partitions, self._clock, self._random, self._jobs, lambda: lifecycle.broker_epoch
-        )
+        self._copying = self._copies(partitions, lifecycle)
         creation = TopicCreation(link, quorum, self._node)
         offsets = StateTopic(OFFSETS_TOPIC, partitions, lambda: quorum.image)
         coordinators = Coordinators(
@@ -269,6 +267,18 @@ class Broker:
         partitions.cluster.lag_max_ms = config.number("replica.lag.time.max.ms")
         return partitions
 
+    def _copies(self, partitions: Partitions, lifecycle: Lifecycle) -> Copying:
+        return Copying(
+            self.config,
+            self._node,
+            self._quorum,
+            partitions,
+            self._clock,
+            self._random,
+            self._jobs,
+            lambda: lifecycle.broker_epoch,
+        )
+
     def _fetching(self, partitions: Partitions) -> Fetching:
         sessions = FetchSessions(self._random, self.config.number("max.incremental.fetch.session.cache.slots"))
         return Fetching(
@@ -276,6 +286,7 @@ class Broker:
             sessions,
             self.config.number("fetch.max.bytes"),
             change_isr=self._copying.isr.change,
+            throttle=self._copying.quotas.leader,
             closest=self.config.text("replica.selector.class").endswith(_RACK_AWARE),
         )
 

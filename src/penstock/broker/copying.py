@@ -1,4 +1,4 @@
-"""Everything that keeps this broker's copies in step with the others: fetchers, ISR, failed logs, repairs."""
+"""Everything that keeps this broker's copies in step with the others: fetchers, ISR, quotas, failed logs, repairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from penstock.broker.peers import Peers
 from penstock.broker.placing import Placing
 from penstock.broker.quorum import Quorum
 from penstock.broker.repairing import Repairing
+from penstock.broker.replication_quotas import ReplicationQuotas
 from penstock.core.metadata.delta import Delta
+from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Image
 from penstock.core.replication.partition import Partition
 
@@ -23,6 +25,7 @@ class Copying:
     def __init__(
         self,
         config: BrokerConfig,
+        node: Node,
         quorum: Quorum,
         partitions: Partitions,
         clock: Clock,
@@ -35,12 +38,19 @@ class Copying:
         self._quorum = quorum
         self._broker_epoch = broker_epoch
         self._placing = Placing(partitions, node_id, quorum.identity.directory_id)
-        self._fetchers = Fetchers(config, partitions, clock, random, broker_epoch)
+        self.quotas = ReplicationQuotas(
+            node,
+            clock,
+            config.number("replication.quota.window.num"),
+            config.number("replication.quota.window.size.seconds") * 1000,
+        )
+        self._fetchers = Fetchers(config, partitions, clock, random, broker_epoch, self.quotas.follower)
         self._peers = Peers(config.inter_broker_listener, lambda: quorum.image, clock, random)
         self.repairing = Repairing(partitions, clock, jobs, node_id, self._peers.ask, self._rejoin)
 
     def start(self, link: ControllerLink) -> None:
         """This broker is registered."""
+        self.quotas.start(self._quorum)
         self.isr.start(link.ask, self._broker_epoch)
         self._placing.start(link.ask, self._broker_epoch)
         self._fetchers.start(self._quorum.image)

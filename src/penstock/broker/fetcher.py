@@ -16,6 +16,7 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.fetcher_settings import FetcherSettings
 from penstock.broker.journal import Journal
 from penstock.broker.partitions import Partitions
+from penstock.broker.replication_quotas import Throttle
 from penstock.core.replication.following import cut_at, restart_at
 from penstock.core.replication.partition import Partition
 from penstock.protocol.generated.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -35,6 +36,8 @@ _TOLD_AFTER = 5
 """failures in a row before the journal hears of them: a leader that stops is no news"""
 _QUIET_S = 30.0
 """after the journal has heard of a copy that could not be written: as long as the disk is full, all of them fail"""
+_HELD_S = 0.1
+"""so often it is looked whether a copy that is throttled may fetch again"""
 _LATEST, _EARLIEST = -1, -2
 _LEADER = -1
 """the one node that the client of a lane knows"""
@@ -61,8 +64,11 @@ class Lane:
         channel: str,
         partitions: Partitions,
         broker_epoch: Callable[[], int],
+        throttle: Throttle,
     ) -> None:
         self._settings = settings
+        self._throttle = throttle
+        """of what copies here get that are not in sync"""
         self._client = client
         self._channel = channel
         self._partitions = partitions
@@ -93,10 +99,22 @@ class Lane:
         self._delayed.pop(key, None)
         if partition.log.failure is not None:
             return  # it takes nothing any more, and its leader must not count on what it could not sync
+        if self._throttle.quota and not self._is_in_sync(partition) and self._throttle.holds(partition.name):
+            self._hold(key, partition, attempts)
+            return
         self._forgotten.pop(key, None)
         self._places[key] = _Place(partition, self._sequence + 1, attempts)
         self._changed[key] = None
         self._pump(interrupt=True)
+
+    def _is_in_sync(self, partition: Partition) -> bool:
+        described = partition.described
+        return described is not None and self._settings.node_id in described.isr
+
+    def _hold(self, key: Key, partition: Partition, attempts: int) -> None:
+        """Leave it out until its rate is no longer used up."""
+        self._forget(key)
+        self._delayed[key] = asyncio.get_running_loop().call_later(_HELD_S, self.add, partition, attempts)
 
     def remove(self, partition: Partition) -> None:
         key = (partition.topic_id, partition.name.partition)
@@ -225,6 +243,8 @@ class Lane:
                 return
             if copy.records is not None:
                 self._append(key, partition, copy.records)
+                if self._throttle.quota:
+                    self._count(key, partition, len(copy.records), copy.high_watermark)
             if partition.told(copy.high_watermark, copy.log_start):
                 self._partitions.waiters.moved(partition, 1)
             place.attempts = 0
@@ -246,6 +266,12 @@ class Lane:
         self._partitions.upkeep.copied_bytes += len(records) - start
         if self._partitions.accept(partition, records, start, len(records) - start):
             self._await_sync(key, partition)
+
+    def _count(self, key: Key, partition: Partition, size_bytes: int, leader_mark: int) -> None:
+        """A copy that has all that is committed is not held back, so that it may stay in sync."""
+        self._throttle.passed(partition.name, size_bytes)
+        if partition.log.end_offset < leader_mark and self._throttle.holds(partition.name):
+            self._hold(key, partition, 0)
 
     def _cut(self, key: Key, partition: Partition, epoch: int, end_offset: int) -> None:
         offset = cut_at(partition.log, epoch, end_offset)

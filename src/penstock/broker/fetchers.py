@@ -14,6 +14,7 @@ from penstock.base.ports import Clock, Random
 from penstock.broker.config import BrokerConfig
 from penstock.broker.fetcher_settings import FetcherSettings
 from penstock.broker.partitions import Changes, Partitions
+from penstock.broker.replication_quotas import Throttle
 from penstock.core.metadata.image import NO_LEADER, Image
 from penstock.core.replication.partition import Partition
 
@@ -42,11 +43,13 @@ class Fetchers:
         clock: Clock,
         random: Random,
         broker_epoch: Callable[[], int],
+        throttle: Throttle,
     ) -> None:
         self._partitions = partitions
         self._clock = clock
         self._random = random
         self._broker_epoch = broker_epoch
+        self._throttle = throttle
         self._listener = config.inter_broker_listener
         self._settings = FetcherSettings(
             node_id=config.node_id,
@@ -154,7 +157,7 @@ class Fetchers:
         lane = leader.lanes.get(channel)
         if lane is None:
             lane = leader.lanes[channel] = Lane(
-                self._settings, leader.client, channel, self._partitions, self._broker_epoch
+                self._settings, leader.client, channel, self._partitions, self._broker_epoch, self._throttle
             )
         return lane
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, cast
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.network.reply import Parts, Reply
+from penstock.broker.replication_quotas import Throttle
 from penstock.core.replication.closest import NO_PREFERENCE, preferred
 from penstock.core.replication.fetch_session import NO_SESSION, FetchPartition, FetchSession, FetchSessions
 from penstock.core.replication.isr import IsrChange
@@ -84,6 +85,7 @@ class Fetching:
         max_bytes: int,
         *,
         change_isr: Callable[[Partition, IsrChange], None],
+        throttle: Throttle,
         closest: bool = False,
     ) -> None:
         self._partitions = partitions
@@ -92,6 +94,8 @@ class Fetching:
         """of one answer, whatever is asked for"""
         self._change_isr = change_isr
         """have the controller asked"""
+        self._throttle = throttle
+        """of what followers get that are not in sync"""
         self._closest = closest
         """Consumers read from the replica in their rack (KIP-392); so followers are told at once where the watermark
         is."""
@@ -188,6 +192,8 @@ class Fetching:
     def _copy(
         self, partition: Partition, place: FetchPartition, wanted: Wanted, max_bytes: int, min_one: bool, first: bool
     ) -> Fetched:
+        if self._throttle.quota and self._holds_back(partition, wanted.replica_id):
+            max_bytes, min_one = 0, False
         fetched = partition.copy(place, wanted.replica_id, wanted.broker_epoch, max_bytes, min_one)
         if place.session.id != NO_SESSION:
             partition.copiers[place] = None
@@ -202,6 +208,10 @@ class Fetching:
             if partition.high_watermark != before:
                 return fetched._replace(high_watermark=partition.high_watermark)
         return fetched
+
+    def _holds_back(self, partition: Partition, replica_id: int) -> bool:
+        leading = partition.leading
+        return leading is not None and replica_id not in leading.isr and self._throttle.holds(partition.name)
 
     def told(self, session: FetchSession, collected: Collected, encode: Encode) -> Parts:
         """The answer; the session remembers what its client knows now, and keeps marked what may have more.
@@ -221,7 +231,10 @@ class Fetching:
                     session.dirty[place] = None
         for place, _, fetched in collected.outcomes:
             if fetched is not None and fetched.size_bytes:
-                self._partitions.find(place.topic, place.index).traffic.bytes_out += fetched.size_bytes
+                partition = self._partitions.find(place.topic, place.index)
+                partition.traffic.bytes_out += fetched.size_bytes
+                if place.replica is not None and self._throttle.quota:
+                    self._throttle.passed(partition.name, fetched.size_bytes)
         return encode(collected.outcomes)
 
     def watch(self, session: FetchSession) -> None:

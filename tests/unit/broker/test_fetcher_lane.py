@@ -13,10 +13,12 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.fetcher import Lane
 from penstock.broker.fetcher_settings import FetcherSettings
 from penstock.broker.partitions import Partitions
+from penstock.broker.replication_quotas import Throttle
 from penstock.broker.system import SystemClock, SystemRandom, ThreadJobs
 from penstock.broker.waiters import Waiters
 from penstock.core.metadata.image import Image, Partition, Topic
 from penstock.core.replication.partition import Partition as Copied
+from penstock.core.replication.quota import ReplicationQuota
 from penstock.protocol.hot_replica import Copies, Copy, FollowerFetch
 from penstock.records.builder import build_batch
 from penstock.records.record import Record
@@ -60,7 +62,9 @@ class Follower:
         self.leader = Leader()
         client: Any = self.leader
         settings = FetcherSettings(2, 500, 1, 1_000_000, 100_000, 1_000, 30_000)
-        self.lane = Lane(settings, client, "copies", self.partitions, lambda: 99)
+        self.quota = ReplicationQuota(11, 1_000)
+        throttle = Throttle(self.quota, SystemClock())
+        self.lane = Lane(settings, client, "copies", self.partitions, lambda: 99, throttle)
 
     def copy(self, index: int = 0) -> Copied:
         return self.partitions.find("t", index)
@@ -236,3 +240,33 @@ async def _asked(follower: Follower) -> None:
     async with asyncio.timeout(10):
         while not follower.leader.asked:
             await asyncio.sleep(0.001)
+
+
+@on_a_loop
+async def test_a_throttled_copy_that_lags_is_left_out_while_its_rate_is_used_up_and_fetches_on_later():
+    follower = Follower()
+    follower.quota.throttle("t", "0:2", 2)
+    follower.quota.limit = 1
+    for index in (0, 1):
+        follower.lane.add(follower.copy(index))
+    follower.leader.answer()
+    follower.leader.answer(data(0, watermark=5), data(0, watermark=5, index=1))
+    assert follower.copy().log.end_offset == 1
+    request = follower.leader.request()
+    assert places(request) == {1: (3, 1, 3)}, "what is not throttled goes on"
+    assert request.forgotten == [(ID, [0])]
+    follower.quota.limit = 1 << 60
+    async with asyncio.timeout(10):
+        while len(follower.leader.asked) < 2:
+            await asyncio.sleep(0.01)
+    assert places(follower.leader.asked[1][0]) == {0: (3, 1, 3)}
+
+
+@on_a_loop
+async def test_a_throttled_copy_that_has_all_that_is_committed_is_not_held_back():
+    follower = Follower()
+    follower.quota.throttle("t", "*", 2)
+    follower.quota.limit = 1
+    follower.lane.add(follower.copy())
+    follower.leader.answer(data(0, watermark=1))
+    assert places(follower.leader.request()) == {0: (3, 1, 3)}

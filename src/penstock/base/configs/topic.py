@@ -72,7 +72,7 @@ TOPIC_CONFIGS = table(
         doc="The longest a record may stay unsynced.",
     ),
     ConfigDef(
-        "follower.replication.throttled.replicas", LIST, "", check=_throttle_fault, effect=False,
+        "follower.replication.throttled.replicas", LIST, "", check=_throttle_fault,
         doc="The replicas whose fetching is throttled, as partition:broker pairs, or * for all.",
     ),
     ConfigDef(
@@ -84,7 +84,7 @@ TOPIC_CONFIGS = table(
         doc="The size of a segment without its lower bound, for tests.",
     ),
     ConfigDef(
-        "leader.replication.throttled.replicas", LIST, "", check=_throttle_fault, effect=False,
+        "leader.replication.throttled.replicas", LIST, "", check=_throttle_fault,
         doc="The replicas whose serving to followers is throttled, as partition:broker pairs, or * for all.",
     ),
     ConfigDef(
