@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -18,8 +19,10 @@ from penstock.protocol.generated.incremental_alter_configs_request import (
     IncrementalAlterConfigsRequest,
 )
 from penstock.records.batch import iterate
-from penstock.records.record import read_records
-from tests.bad_input.raw_client import RawClient
+from penstock.records.builder import build_batch
+from penstock.records.record import Record, read_records
+from penstock.testing import Cluster
+from tests.bad_input.raw_client import RawClient, produce
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 VERSION = 2
@@ -132,6 +135,25 @@ class Member:
             return int(answer.error_code)
         self.epoch += 1
         return int(answer.responses[0].partitions[0].error_code) if answer.responses else 0
+
+
+class Place:
+    """One topic and one group of its own."""
+
+    def __init__(self, cluster: Cluster, name: str) -> None:
+        self.cluster, self.name, self.group = cluster, name, f"{name}-group"
+        self.client = RawClient(address_of(cluster.bootstrap_servers))
+        self.topic_id = topic_for(self.client, name, self.group)
+
+    def write(self, *texts: str) -> None:
+        """One batch."""
+        self.write_records(*(Record.of(None, text.encode(), time.time_ns() // 1_000_000) for text in texts))
+
+    def write_records(self, *records: Record) -> None:
+        assert produce(self.client, self.name, build_batch(records)).error_code == 0
+
+    def member(self, name: str, group: str | None = None) -> Member:
+        return Member(address_of(self.cluster.bootstrap_servers), group or self.group, name, self.topic_id)
 
 
 def ranges(row: Any) -> list[tuple[int, int, int]]:

@@ -16,21 +16,16 @@ from penstock.protocol.generated.delete_records_request import (
     DeleteRecordsTopic,
 )
 from penstock.protocol.generated.share_fetch_request import ForgottenTopic
-from penstock.records.builder import build_batch
-from penstock.records.record import Record
 from penstock.testing import Cluster
-from tests.bad_input.raw_client import RawClient, produce
 from tests.conformance.share_members import (
     ACCEPT,
     REJECT,
     RELEASE,
     RENEW,
-    Member,
-    address_of,
+    Place,
     begin,
     configure,
     ranges,
-    topic_for,
     values,
 )
 
@@ -41,23 +36,6 @@ FAST = {"group.share.min.record.lock.duration.ms": "1000", "group.share.record.l
 def cluster() -> Iterator[Cluster]:
     with Cluster(FAST) as running:
         yield running
-
-
-class Place:
-    """One topic and one group of its own."""
-
-    def __init__(self, cluster: Cluster, name: str) -> None:
-        self.cluster, self.name, self.group = cluster, name, f"{name}-group"
-        self.client = RawClient(address_of(cluster.bootstrap_servers))
-        self.topic_id = topic_for(self.client, name, self.group)
-
-    def write(self, *texts: str) -> None:
-        """One batch."""
-        batch = build_batch([Record.of(None, text.encode(), time.time_ns() // 1_000_000) for text in texts])
-        assert produce(self.client, self.name, batch).error_code == 0
-
-    def member(self, name: str, group: str | None = None) -> Member:
-        return Member(address_of(self.cluster.bootstrap_servers), group or self.group, name, self.topic_id)
 
 
 @pytest.fixture

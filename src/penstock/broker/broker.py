@@ -255,6 +255,7 @@ class Broker:
             lambda: self._quorum.image,
             partitions,
             creation.create_share_state_topic,
+            creation.create_missing,
             self._clock,
             self._random,
         )

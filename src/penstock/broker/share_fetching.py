@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.slices import Slice
+from penstock.broker.share_choosing import batches_of, inspect
 from penstock.broker.share_reading import Found, look, pieces
 from penstock.broker.shared_partition import SharedPartition
 from penstock.broker.shares import Shares
@@ -43,6 +44,14 @@ class Outcome(NamedTuple):
     fault: KafkaError | None
     slices: list[Slice]
     acquired: list[Acquired]
+
+
+class Seen(NamedTuple):
+    """What could be handed out of one partition."""
+
+    found: list[Found]
+    offsets: list[int] | None
+    """the records that were chosen, where the group has them chosen one by one"""
 
 
 Candidates = dict[Place, SharedPartition]
@@ -110,7 +119,7 @@ class Poll:
             return []
         for _ in range(_LOOKS_MAX):
             found, faults = self._find()
-            size = sum(one.piece.length for batches in found.values() for one in batches if one.batch.deliverable)
+            size = sum(one.piece.length for seen in found.values() for one in seen.found if one.batch.deliverable)
             if not found and not faults:
                 return [] if final else None
             if size < self._wanted.min_bytes and not final and not faults:
@@ -120,37 +129,47 @@ class Poll:
                 return outcomes + faults
         return []
 
-    def _find(self) -> tuple[dict[Place, list[Found]], list[Outcome]]:
+    def _find(self) -> tuple[dict[Place, Seen], list[Outcome]]:
         wanted = self._wanted
         room, records = wanted.max_bytes, wanted.max_records
-        found: dict[Place, list[Found]] = {}
+        found: dict[Place, Seen] = {}
         faults: list[Outcome] = []
         for place, shared in self._candidates.items():
             if room <= 0 or records <= 0:
                 break
             try:
-                committed_only = shared.settings().committed_only
-                batches = look(shared.partition, shared.share(), room, records, committed_only=committed_only)
+                seen = _look(shared, room, records)
             except KafkaError as fault:
                 faults.append(Outcome(place, fault, [], []))
                 continue
-            if batches:
-                found[place] = batches
-                room -= sum(one.piece.length for one in batches)
-                records -= sum(one.batch.last_offset - one.batch.looked_from + 1 for one in batches)
+            if seen.found:
+                found[place] = seen
+                room -= sum(one.piece.length for one in seen.found)
+                records -= sum(one.batch.last_offset - one.batch.looked_from + 1 for one in seen.found)
         return found, faults
 
-    def _acquire(self, found: dict[Place, list[Found]]) -> list[Outcome]:
+    def _acquire(self, found: dict[Place, Seen]) -> list[Outcome]:
         wanted, room = self._wanted, self._wanted.max_records
         outcomes = []
-        for place, batches in found.items():
+        for place, (batches, offsets) in found.items():
             if room <= 0:
                 break
-            shared = self._candidates[place]
-            acquired = shared.acquire(
-                self._session.member, [one.batch for one in batches], room, wanted.exact, wanted.batch_size
-            )
+            shared, member = self._candidates[place], self._session.member
+            if offsets is None:
+                acquired = shared.acquire(member, [one.batch for one in batches], room, wanted.exact, wanted.batch_size)
+            else:
+                acquired = shared.take(member, offsets[:room])
             if acquired:
                 room -= sum(one.records for one in acquired)
                 outcomes.append(Outcome(place, None, pieces(batches, acquired), acquired))
         return outcomes
+
+
+def _look(shared: SharedPartition, room_bytes: int, max_records: int) -> Seen:
+    settings, partition, share = shared.settings(), shared.partition, shared.share()
+    if not settings.rules:
+        found = look(partition, share, room_bytes, max_records, committed_only=settings.committed_only)
+        return Seen(found, None)
+    inspect(partition, share, settings.rules, committed_only=settings.committed_only)
+    offsets = shared.chosen(max_records)
+    return Seen(batches_of(partition, offsets), offsets)

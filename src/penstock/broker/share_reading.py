@@ -45,6 +45,17 @@ def look(
     return found
 
 
+def batch_at(partition: Partition, at: int, limit: int, *, committed_only: bool) -> Found | None:
+    """The batch that holds `at`, or the next one there is; None where there is none below `limit`."""
+    try:
+        for piece, header in _headers(partition.log.read(at, 0, limit_offset=limit, min_one=True)):
+            found = Found(Batch(at, header.base_offset, header.last_offset, not header.is_control), piece)
+            return _without_aborted([(found, header)], partition, limit)[0][0] if committed_only else found
+    except BadBatch as fault:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{partition.name}: {fault}") from fault
+    return None
+
+
 def _stretch(
     partition: Partition, share: SharePartition, at: int, limit: int, room: int, max_records: int, min_one: bool
 ) -> list[tuple[Found, BatchHeader]]:

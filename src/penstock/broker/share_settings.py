@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from penstock.core.metadata.effective import Node, group_config
 from penstock.core.metadata.image import Image
+from penstock.core.sharing.choosing import Rules
 from penstock.core.sharing.partition import Limits
 
 EARLIEST, LATEST = "earliest", "latest"
@@ -21,6 +22,10 @@ class ShareSettings:
     """`share.isolation.level`"""
     reset: str
     """`share.auto.offset.reset`: where a partition begins"""
+    rules: Rules
+    """what records may say of their own delivery"""
+    dead_letter_topic: str
+    """where records go that are given up; empty: nowhere"""
 
     def reset_age_ms(self) -> int | None:
         """How far back a partition begins, where it is by_duration."""
@@ -57,4 +62,15 @@ def _read(values: dict[str, str]) -> ShareSettings:
         int(values["share.record.lock.duration.ms"]),
         values["share.renew.acknowledge.enable"] == "true",
     )
-    return ShareSettings(limits, values["share.isolation.level"] == "read_committed", values["share.auto.offset.reset"])
+    rules = Rules(
+        values["penstock.share.delay.enable"] == "true",
+        values["penstock.share.priority.enable"] == "true",
+        values["penstock.share.key.order.enable"] == "true",
+    )
+    return ShareSettings(
+        limits,
+        values["share.isolation.level"] == "read_committed",
+        values["share.auto.offset.reset"],
+        rules,
+        values["penstock.share.dead.letter.topic"],
+    )

@@ -7,7 +7,7 @@ and its writes are refused. Writes go out one at a time; what has to be persiste
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,12 +21,17 @@ from penstock.core.share.batches import StateBatch
 from penstock.core.share.requests import ShareKey
 from penstock.core.sharing.acknowledging import Acknowledgement
 from penstock.core.sharing.acquiring import Batch
-from penstock.core.sharing.partition import Change, GivenBack, SharePartition
+from penstock.core.sharing.choosing import chosen, next_ready_ms
+from penstock.core.sharing.partition import Change, Dead, GivenBack, SharePartition
 from penstock.core.sharing.states import Acquired
 
 log = Journal(__name__)
 
 NOT_BEGUN = -1
+_RETRY_MS = 1_000
+"""until what could not be persisted is tried again, where nobody asks for it"""
+_DELAY_MAX_S = 3_600.0
+"""after which a delayed record is looked at again, however late it is due"""
 _REFUSALS = {
     ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -67,6 +72,10 @@ class States(Protocol):
     ) -> None: ...
 
 
+Bury = Callable[[str, str, Partition, Sequence[Dead]], Awaitable[None]]
+"""Copies records of a group to the dead letter topic. KafkaError where that fails."""
+
+
 class Waiter(Protocol):
     def look(self) -> None:
         """There may be something now."""
@@ -91,6 +100,7 @@ class SharedPartition:
         clock: Clock,
         waiters: Waiters,
         drop: Callable[[SharedPartition], None],
+        bury: Bury,
     ) -> None:
         self.key = key
         self.partition = partition
@@ -99,6 +109,8 @@ class SharedPartition:
         self._states = states
         self._clock = clock
         self._waiters = waiters
+        self._bury = bury
+        self._burying: set[asyncio.Task[None]] = set()
         self._drop = drop
         """called when this object is of no use any more, or nobody may need it"""
         self._share: SharePartition | None = None
@@ -107,6 +119,8 @@ class SharedPartition:
         self._queue: list[_Entry] = []
         self._writing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._due: asyncio.TimerHandle | None = None
+        """wakes who waits when a delayed record may be handed out"""
         self._waiting: dict[Waiter, None] = {}
         self._fenced = False
         """whether the state was read by another leader, or begun anew, or could not be read at all"""
@@ -121,7 +135,8 @@ class SharedPartition:
     @property
     def is_idle(self) -> bool:
         """Nothing is on its way."""
-        return self._writing is None and (self._loading is None or self._loading.done()) and not self._waiting
+        at_work = self._writing is not None or self._burying or self._waiting
+        return not at_work and (self._loading is None or self._loading.done())
 
     async def loaded(self) -> None:
         """Wait until the state is there. KafkaError where it cannot be read."""
@@ -145,6 +160,26 @@ class SharedPartition:
         now_ms = self._clock.monotonic_ms()
         share = self.share()
         acquired = share.acquire(member, batches, now_ms, max_records=max_records, exact=exact, batch_size=batch_size)
+        if acquired and self._timer is None:
+            self._arm(share.limits.lock_ms)
+        return acquired
+
+    def chosen(self, max_records: int) -> list[int]:
+        """Which records to hand out now, of those that were looked at. When more are due, who waits is woken."""
+        share, now_ms = self.share(), self._clock.wall_ms()
+        due_ms = next_ready_ms(share, now_ms)
+        if self._due is not None:
+            self._due.cancel()
+        self._due = None
+        if due_ms is not None:
+            delay_s = min((due_ms - now_ms) / 1000, _DELAY_MAX_S)
+            self._due = asyncio.get_running_loop().call_later(delay_s, self.wake)
+        return chosen(share, now_ms, max_records)
+
+    def take(self, member: str, offsets: Sequence[int]) -> list[Acquired]:
+        """Hand out records that were chosen."""
+        share = self.share()
+        acquired = share.take(member, offsets, self._clock.monotonic_ms())
         if acquired and self._timer is None:
             self._arm(share.limits.lock_ms)
         return acquired
@@ -185,9 +220,10 @@ class SharedPartition:
         return self._share is not None and self._share.next_look(0, self.partition.high_watermark) is not None
 
     def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
+        for timer in (self._timer, self._due):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._due = None
 
     def _grew(self) -> None:
         self._watching = False
@@ -247,6 +283,26 @@ class SharedPartition:
                 self._arm(max(deadline_ms - self._clock.monotonic_ms(), 1))
 
     def _persist(self, entry: _Entry) -> None:
+        topic = self.settings().dead_letter_topic
+        if topic and entry.change is not None and entry.change.dead:
+            task = asyncio.get_running_loop().create_task(self._bury_first(topic, entry, entry.change.dead))
+            self._burying.add(task)
+            task.add_done_callback(self._burying.discard)
+        else:
+            self._queue_up(entry)
+
+    async def _bury_first(self, topic: str, entry: _Entry, dead: list[Dead]) -> None:
+        """A record is given up only when its copy is in the dead letter topic."""
+        try:
+            await self._bury(topic, self.key.group_id, self.partition, dead)
+        except KafkaError as fault:
+            log.warning("records could not be given up", key=str(self.key), topic=topic, fault=str(fault))
+            if self._share is not None:
+                self._written(self._share, [entry], fault)
+            return
+        self._queue_up(entry)
+
+    def _queue_up(self, entry: _Entry) -> None:
         self._queue.append(entry)
         if self._writing is None:
             self._writing = asyncio.get_running_loop().create_task(self._write())
@@ -273,7 +329,8 @@ class SharedPartition:
     def _written(self, share: SharePartition, entries: list[_Entry], fault: KafkaError | None) -> None:
         for entry in entries:
             if entry.change is not None:
-                share.finish(entry.change, stored=fault is None)
+                retry_ms = self._clock.monotonic_ms() + _RETRY_MS
+                share.finish(entry.change, stored=fault is None, retry_ms=retry_ms)
             if entry.told is not None and not entry.told.done():
                 if fault is None:
                     entry.told.set_result(None)

@@ -14,7 +14,7 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock
 from penstock.broker.partitions import Partitions
 from penstock.broker.share_settings import GroupSettings
-from penstock.broker.shared_partition import SharedPartition, States
+from penstock.broker.shared_partition import Bury, SharedPartition, States
 from penstock.core.share.requests import ShareKey
 from penstock.core.sharing.acknowledging import Acknowledgement, check
 from penstock.core.sharing.sessions import FINAL_EPOCH, INITIAL_EPOCH, Place, ShareSession, ShareSessions
@@ -30,12 +30,14 @@ class Shares:
         settings: GroupSettings,
         clock: Clock,
         sessions_max: int,
+        bury: Bury,
     ) -> None:
         self.partitions = partitions
         self.settings = settings
         self.sessions = ShareSessions(sessions_max)
         self._states = states
         self._clock = clock
+        self._bury = bury
         self._shared: dict[ShareKey, SharedPartition] = {}
 
     def begin(self, group: str, member: str, epoch: int, owner: object) -> ShareSession:
@@ -70,7 +72,7 @@ class Shares:
                 shared.close()
             settings = partial(self.settings.of, group)
             shared = SharedPartition(
-                key, partition, self._states, settings, self._clock, self.partitions.waiters, self._tidy
+                key, partition, self._states, settings, self._clock, self.partitions.waiters, self._tidy, self._bury
             )
             self._shared[key] = shared
         await shared.loaded()

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from penstock.base.ids import SHARE_STATE_TOPIC
 from penstock.base.ports import Clock, Random
 from penstock.broker.config import BrokerConfig
+from penstock.broker.dead_letters import DeadLetters
 from penstock.broker.partitions import Partitions
 from penstock.broker.peers import Peers
 from penstock.broker.share_coordinators import ShareCoordinators
@@ -26,6 +27,7 @@ class Sharing:
         image: Callable[[], Image],
         partitions: Partitions,
         create_topic: Callable[[], Awaitable[None]],
+        create_missing: Callable[[list[str]], Awaitable[None]],
         clock: Clock,
         random: Random,
     ) -> None:
@@ -41,12 +43,16 @@ class Sharing:
             commit_timeout_ms=config.number("share.coordinator.write.timeout.ms"),
         )
         self.states = ShareStates(config.node_id, image, self.coordinators, self._peers, clock)
+        self._dead_letters = DeadLetters(
+            config.node_id, config.inter_broker_listener, image, create_missing, clock, random
+        )
         self.shares = Shares(
             partitions,
             self.states,
             GroupSettings(image, Node(config.node_id, config.values)),
             clock,
             config.number("group.share.max.share.sessions"),
+            self._dead_letters.bury,
         )
 
     def _cut(self, partition: int, offset: int) -> None:
@@ -55,6 +61,7 @@ class Sharing:
     async def close(self) -> None:
         self.shares.close()
         await self.coordinators.close()
+        await self._dead_letters.close()
         await self._peers.close()
 
 

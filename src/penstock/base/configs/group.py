@@ -44,6 +44,22 @@ GROUP_CONFIGS = table(
         doc="How long a member of a consumer group may be silent before it is removed.",
     ),
     ConfigDef(
+        "penstock.share.dead.letter.topic", STRING, "",
+        doc="Where a share group's records go that were rejected or delivered too often; empty: nowhere.",
+    ),
+    ConfigDef(
+        "penstock.share.delay.enable", BOOLEAN, "false",
+        doc="Whether a record's header deliver-at (milliseconds since 1970) keeps it back until then.",
+    ),
+    ConfigDef(
+        "penstock.share.key.order.enable", BOOLEAN, "false",
+        doc="Whether of a partition's records with one key only one at a time is with a share group's members.",
+    ),
+    ConfigDef(
+        "penstock.share.priority.enable", BOOLEAN, "false",
+        doc="Whether a share group gets the records with the highest number in their header priority first.",
+    ),
+    ConfigDef(
         "share.assignment.interval.ms", INT, "1000", low=0, effect=False,
         synonyms=_broker("share.assignment.interval.ms"),
         doc="The shortest time between two assignments computed for a share group.",

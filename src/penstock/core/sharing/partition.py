@@ -8,18 +8,22 @@ went. Locks end by `expire`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.share.batches import StateBatch
 from penstock.core.sharing.acknowledging import Acknowledgement
 from penstock.core.sharing.acquiring import Batch, Taken
 from penstock.core.sharing.states import AcknowledgeType, Acquired, RecordState
-from penstock.core.sharing.window import Run, Window
+from penstock.core.sharing.window import Run, Tag, Window
 
 AVAILABLE, ACQUIRED = RecordState.AVAILABLE, RecordState.ACQUIRED
 ACKNOWLEDGED, ARCHIVED = RecordState.ACKNOWLEDGED, RecordState.ARCHIVED
+
+REJECTED, WORN = "rejected", "delivered too often"
+"""why a record is given up"""
 
 _TARGETS = {
     AcknowledgeType.GAP: ARCHIVED,
@@ -41,22 +45,31 @@ class Limits:
     renewable: bool = True
 
 
+class Dead(NamedTuple):
+    """Records that no member will get any more, though none has accepted them."""
+
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+    reason: str
+
+
 @dataclass(slots=True)
 class Change:
     """What is to be persisted, and holds only then."""
 
     batches: list[StateBatch] = field(default_factory=list)
     """Invariant: every run in them is acquired and knows its next state."""
-    dead: list[StateBatch] = field(default_factory=list)
-    """those of them that are given up: rejected, or handed out too often"""
+    dead: list[Dead] = field(default_factory=list)
+    """those of them that are given up"""
 
     def add(self, run: Run, target: RecordState) -> None:
         run.next = target
         _join(self.batches, StateBatch(run.first, run.last, target, run.delivery_count))
 
-    def bury(self, run: Run) -> None:
+    def bury(self, run: Run, reason: str) -> None:
         self.add(run, ARCHIVED)
-        _join(self.dead, StateBatch(run.first, run.last, ARCHIVED, run.delivery_count))
+        self.dead.append(Dead(run.first, run.last, run.delivery_count, reason))
 
 
 @dataclass(slots=True)
@@ -137,6 +150,34 @@ class SharePartition:
             self.window.settle(batches[0].looked_from, batches[-1].last_offset)
         return taken.ranges
 
+    def inspect(self, batch: Batch, tags: Mapping[int, Tag]) -> None:
+        """The records of a batch that was found, by their offsets: they are known one by one from now on, and may be
+        chosen. At the offsets that are not in `tags`, there is no record."""
+        window = self.window
+        first = max(batch.base_offset, batch.looked_from)
+        self._set_aside(batch.looked_from, batch.base_offset - 1)
+        if batch.last_offset >= window.end:
+            window.append(Run(window.end, batch.last_offset, AVAILABLE))
+        for offset in range(first, batch.last_offset + 1):
+            tag = tags.get(offset)
+            for run in window.overlapping(offset, offset):
+                if run.state is AVAILABLE and run.tag is None:
+                    if tag is None:
+                        self._set_aside(offset, offset)
+                    else:
+                        window.cut(offset, offset)[0].tag = tag
+        window.settle(batch.looked_from, batch.last_offset)
+
+    def take(self, member: str, offsets: Iterable[int], now_ms: int) -> list[Acquired]:
+        """Hand these records, which were chosen, to a member."""
+        taken = Taken(0)
+        for offset in sorted(offsets):
+            for run in self.window.cut(offset, offset):
+                assert run.state is AVAILABLE
+                self._lock(run, member, now_ms)
+                taken.add(run)
+        return taken.ranges
+
     def acknowledge(self, member: str, acknowledgements: Sequence[Acknowledgement], now_ms: int) -> Change:
         """All of it, or a KafkaError and nothing. What was before the start offset is done already: it is passed over
         in silence."""
@@ -151,13 +192,15 @@ class SharePartition:
                 self._answer(run, kind, change, now_ms)
         return change
 
-    def finish(self, change: Change, *, stored: bool) -> None:
-        """What had to be persisted is, or could not be: then the member still has the records."""
+    def finish(self, change: Change, *, stored: bool, retry_ms: int = 0) -> None:
+        """What had to be persisted is, or could not be: then the member still has the records, until `retry_ms` at
+        least, so that what failed is not tried again at once."""
         for first, last, _, _ in change.batches:
             for run in self.window.cut(max(first, self.window.start), last):
                 assert run.next is not None
                 if not stored:
                     run.next = None
+                    run.deadline_ms = max(run.deadline_ms, retry_ms)
                     continue
                 if run.next is AVAILABLE:
                     self._first_available = min(self._first_available, run.first)
@@ -235,8 +278,10 @@ class SharePartition:
     def _answer(self, run: Run, kind: AcknowledgeType, change: Change, now_ms: int) -> None:
         if kind is AcknowledgeType.RENEW:
             run.deadline_ms = now_ms + self.limits.lock_ms
-        elif kind is AcknowledgeType.REJECT or (kind is AcknowledgeType.RELEASE and self._is_worn(run)):
-            change.bury(run)
+        elif kind is AcknowledgeType.REJECT:
+            change.bury(run, REJECTED)
+        elif kind is AcknowledgeType.RELEASE and self._is_worn(run):
+            change.bury(run, WORN)
         else:
             change.add(run, _TARGETS[kind])
 
@@ -244,7 +289,7 @@ class SharePartition:
         back = GivenBack()
         for run in runs:
             if self._is_worn(run):
-                back.change.bury(run)
+                back.change.bury(run, WORN)
                 continue
             self._first_available = min(self._first_available, run.first)
             self.window.set(run, AVAILABLE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from penstock.core.sharing.states import RecordState
 
@@ -15,8 +16,18 @@ NOBODY = ""
 DONE = (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 
 
+class Tag(NamedTuple):
+    """What a record says of its delivery."""
+
+    ready_ms: int = 0
+    """of the wall clock: not to be handed out before"""
+    priority: int = 0
+    key: bytes | None = None
+    """Records of one key are handed out one after the other."""
+
+
 class Run:
-    __slots__ = ("deadline_ms", "delivery_count", "first", "last", "member", "next", "state")
+    __slots__ = ("deadline_ms", "delivery_count", "first", "last", "member", "next", "state", "tag")
 
     def __init__(
         self,
@@ -39,6 +50,8 @@ class Run:
         """when the lock of an acquired run ends"""
         self.next = next_state
         """what it becomes once that is persisted. Invariant: only where it is ACQUIRED."""
+        self.tag: Tag | None = None
+        """what is known of its only record, where records are looked at one by one"""
 
     @property
     def count(self) -> int:
@@ -49,17 +62,22 @@ class Run:
         self.member = NOBODY
         self.deadline_ms = 0
         self.next = None
+        if state in DONE:
+            self.tag = None
 
     def tail(self, first: int) -> Run:
         """Cut this run before `first`; what is cut off, as a run of its own."""
         assert self.first < first <= self.last
         run = Run(first, self.last, self.state, self.delivery_count, self.member, self.deadline_ms, self.next)
+        run.tag = self.tag
         self.last = first - 1
         return run
 
     def is_like(self, other: Run) -> bool:
         """Whether nothing is lost when the two are one."""
         if self.state is not other.state or self.state is RecordState.ACQUIRED:
+            return False
+        if self.tag is not None or other.tag is not None:
             return False
         return self.state in DONE or self.delivery_count == other.delivery_count
 

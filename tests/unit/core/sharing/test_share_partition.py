@@ -102,7 +102,7 @@ def test_a_rejected_record_is_archived_and_named_as_given_up():
     take(one, "a")
     change = one.acknowledge("a", [Acknowledgement(0, 2, [ACCEPT, REJECT, GAP])], 0)
     assert change.batches == [(0, 0, ACKNOWLEDGED, 1), (1, 2, ARCHIVED, 1)]
-    assert change.dead == [(1, 1, ARCHIVED, 1)]
+    assert change.dead == [(1, 1, 1, "rejected")]
 
 
 def test_a_lock_ends_when_its_time_is_over_and_no_sooner():
