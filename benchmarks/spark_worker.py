@@ -25,6 +25,7 @@ from penstock.pipeline import session
 
 TASKS = 4
 """partitions of the frame that is written."""
+PROGRESS_WAIT_S, PROGRESS_LOOK_S = 60, 0.05
 FILLING = "The quick brown fox jumps over the lazy dog; "
 
 Options = dict[str, str]
@@ -96,7 +97,7 @@ class Commands:
         failure = self._query.exception()
         if failure is not None:
             raise failure
-        progress = [one for one in self._query.recentProgress if one["numInputRows"]]
+        progress = self._progress()
         self._query.stop()
         phases = {name for one in progress for name in one["durationMs"]}
         spent = {name: [one["durationMs"].get(name, 0) for one in progress] for name in sorted(phases)}
@@ -105,6 +106,16 @@ class Commands:
             "batch_records": statistics.median([one["numInputRows"] for one in progress]),
             "phases_ms": {name: statistics.median(values) for name, values in spent.items()},
         }
+
+    def _progress(self) -> list[Answer]:
+        """Of its batches with rows. Spark tells of a batch after its rows are out: of the first, one has to wait."""
+        end = time.monotonic() + PROGRESS_WAIT_S
+        while time.monotonic() < end:
+            progress = [one for one in self._query.recentProgress if one["numInputRows"]]
+            if progress:
+                return progress
+            time.sleep(PROGRESS_LOOK_S)
+        raise TimeoutError(f"no batch with rows in {PROGRESS_WAIT_S} s")
 
     def _read(self, options: Options) -> DataFrame:
         return self._spark.read.format(self._source).options(**options).load()
