@@ -9,7 +9,6 @@ docs/proofs/bench-three-brokers.json and the table of docs/benchmarks.md.
     python benchmarks/cluster.py --only single,e2e_p99
 """
 
-import argparse
 import json
 import shutil
 import sys
@@ -20,17 +19,17 @@ from typing import Any
 import loads
 import report
 from cluster_rows import BY_KEY, ROWS
-from cluster_steps import FULL, QUICK, STEPS, Bench, Sizes, chosen
+from cluster_steps import FULL, QUICK, STEPS, Bench, Sizes
 from clusters import CLUSTERS, Cluster
+from options import Choice, note
 from servers import REPOSITORY, ServerFailed
+from steps import chosen
 
 PROOF = REPOSITORY / "docs" / "proofs" / "bench-three-brokers.json"
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
 SCRATCH = REPOSITORY / ".cache" / "bench"
 MARKERS = ("<!-- three brokers: begin -->", "<!-- three brokers: end -->")
-FULL_ROUNDS = 3
-MAX_ROUNDS = 50
-COMPARED = ["kafka", "penstock"]
+CHOICE = Choice((__doc__ or "").partition("\n")[0], BY_KEY, CLUSTERS, full_rounds=3)
 
 
 def measure(cluster: Cluster, names: list[str], sizes: Sizes) -> dict[str, float]:
@@ -40,7 +39,7 @@ def measure(cluster: Cluster, names: list[str], sizes: Sizes) -> dict[str, float
         bench = Bench(cluster, sizes)
         values = {"start": cluster.start_s}
         for name in names:
-            _note(f"  {cluster.name}: {name}")
+            note(f"  {cluster.name}: {name}")
             values |= STEPS[name].run(bench)
         cluster.stop()
         return values
@@ -54,9 +53,9 @@ def run(names: list[str], rows: set[str], rounds: int, sizes: Sizes) -> report.R
     for number in range(1, rounds + 1):
         # Who comes first alternates too: neither always meets the cooler or the warmer machine.
         for name in names if number % 2 else reversed(names):
-            _note(f"round {number} of {rounds}: {name}")
+            note(f"round {number} of {rounds}: {name}")
             directory = Path(tempfile.mkdtemp(dir=SCRATCH, prefix=f"{name}-3-"))
-            values = measure(CLUSTERS[name](directory), chosen(rows), sizes)
+            values = measure(CLUSTERS[name](directory), chosen(rows, STEPS), sizes)
             for key in rows.intersection(values):
                 collected[name].setdefault(key, []).append(values[key])
     return collected
@@ -81,48 +80,19 @@ def write(document: dict[str, Any], full: bool) -> None:
     if full:
         report.replace_between_markers(PAGE, table, *MARKERS)
     print(table)
-    _note(f"written: {proof}" + (f", {PAGE}" if full else ""))
-
-
-def parse(arguments: list[str]) -> argparse.Namespace:
-    assert __doc__ is not None
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, help=f"how often each cluster is measured (default {FULL_ROUNDS})")
-    parser.add_argument("--only", help=f"rows, separated by commas: {', '.join(BY_KEY)}")
-    parser.add_argument("--servers", default=",".join(COMPARED), help="which of kafka, penstock")
-    parser.add_argument("--quick", action="store_true", help="short loads, one round unless --rounds says otherwise")
-    options = parser.parse_args(arguments)
-    options.rounds = options.rounds or (1 if options.quick else FULL_ROUNDS)
-    options.servers = options.servers.split(",")
-    options.rows = set(options.only.split(",")) if options.only else set(BY_KEY)
-    if not 1 <= options.rounds <= MAX_ROUNDS:
-        parser.error(f"--rounds is 1 to {MAX_ROUNDS}")
-    if unknown := sorted(options.rows - set(BY_KEY)):
-        parser.error(f"no such row: {', '.join(unknown)}; there are {', '.join(BY_KEY)}")
-    if unknown := sorted(set(options.servers) - set(CLUSTERS)):
-        parser.error(f"no such server: {', '.join(unknown)}; there are {', '.join(CLUSTERS)}")
-    return options
-
-
-def is_full(options: argparse.Namespace) -> bool:
-    whole = options.rows == set(BY_KEY) and options.servers == COMPARED
-    return whole and not options.quick and options.rounds >= FULL_ROUNDS
+    note(f"written: {proof}" + (f", {PAGE}" if full else ""))
 
 
 def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+    options = CHOICE.parse(arguments)
     try:
         loads.build()
         collected = run(options.servers, options.rows, options.rounds, QUICK if options.quick else FULL)
     except ServerFailed as failure:
         print(f"benchmark: {failure}", file=sys.stderr)
         return 1
-    write(describe(collected, options.rounds), is_full(options))
+    write(describe(collected, options.rounds), CHOICE.is_full(options))
     return 0
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

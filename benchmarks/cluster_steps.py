@@ -2,13 +2,12 @@
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from clusters import Cluster
 from loads import Measured, load
 from servers import ServerFailed
-from steps import BATCH_100, BATCH_1000, SINGLE, Values
+from steps import BATCH_100, BATCH_1000, SINGLE, Step, Values, cpu_us
 
 PARTITIONS = 6
 COPIES = {"replicas": 3, "configs": "min.insync.replicas=2"}
@@ -60,7 +59,7 @@ def idle(bench: Bench) -> Values:
 
 def produce_100(bench: Bench) -> Values:
     measured = bench.produce("load-100", COPIES, BATCH_100)
-    return {"produce_100": bench.rates["load-100"] / 1e6, "produce_100_cpu": _cpu_us(measured)}
+    return {"produce_100": bench.rates["load-100"] / 1e6, "produce_100_cpu": cpu_us(measured)}
 
 
 def produce_1000(bench: Bench) -> Values:
@@ -69,7 +68,7 @@ def produce_1000(bench: Bench) -> Values:
 
 def single(bench: Bench) -> Values:
     measured = bench.produce("single", COPIES, SINGLE)
-    return {"single": bench.rates["single"] / 1e3, "single_cpu": _cpu_us(measured)}
+    return {"single": bench.rates["single"] / 1e3, "single_cpu": cpu_us(measured)}
 
 
 def flush(bench: Bench) -> Values:
@@ -103,18 +102,6 @@ def memory_after_load(bench: Bench) -> Values:
     return {"memory_loaded": bench.server.usage().rss_bytes / 1e6}
 
 
-def _cpu_us(measured: Measured) -> float:
-    """Microseconds a record, which is also seconds a million."""
-    return measured.server_cpu_s / measured.result["records"] * 1e6
-
-
-@dataclass(frozen=True)
-class Step:
-    run: Callable[[Bench], Values]
-    rows: tuple[str, ...]
-    needs: tuple[str, ...] = ()
-
-
 # In the order in which they run on a fresh cluster.
 STEPS = {
     "idle": Step(idle, ("memory_idle",)),
@@ -129,10 +116,3 @@ STEPS = {
     ),
     "memory": Step(memory_after_load, ("memory_loaded",), needs=("produce_100", "produce_1000", "single")),
 }
-
-
-def chosen(rows: set[str]) -> list[str]:
-    """The steps that fill these rows, with what they build on, in order."""
-    wanted = {name for name, step in STEPS.items() if rows.intersection(step.rows)}
-    wanted.update(need for name in tuple(wanted) for need in STEPS[name].needs)
-    return [name for name in STEPS if name in wanted]

@@ -9,7 +9,6 @@ and the table of docs/benchmarks.md; any other prints its table and leaves its J
     python benchmarks/run.py --only consume,e2e_p99 --rounds 3  some rows
 """
 
-import argparse
 import json
 import shutil
 import sys
@@ -20,15 +19,14 @@ from typing import Any
 import loads
 import report
 import steps
+from options import Choice, note
 from rows import BY_KEY
 from servers import REPOSITORY, SERVERS, Server, ServerFailed, free_port, start
 
 PROOF = REPOSITORY / "docs" / "proofs" / "bench-one-broker.json"
 PAGE = REPOSITORY / "docs" / "benchmarks.md"
 SCRATCH = REPOSITORY / ".cache" / "bench"
-FULL_ROUNDS = 5
-MAX_ROUNDS = 50
-COMPARED = ["kafka", "penstock"]
+CHOICE = Choice((__doc__ or "").partition("\n")[0], BY_KEY, SERVERS, full_rounds=5)
 # What says something about the client: on the null server nothing is stored that could be started or grow.
 CEILING_STEPS = ("produce_100", "consume", "produce_100_small", "produce_1000", "single", "end_to_end")
 
@@ -44,7 +42,7 @@ def measure(server: Server, names: list[str], sizes: steps.Sizes) -> dict[str, f
         try:
             bench = steps.Bench(running, sizes)
             for name in names:
-                _note(f"  {server.name}: {name}")
+                note(f"  {server.name}: {name}")
                 values |= steps.STEPS[name].run(bench)
             running.stop()
         finally:
@@ -57,7 +55,7 @@ def measure(server: Server, names: list[str], sizes: steps.Sizes) -> dict[str, f
 def measure_partitions(server: Server, sizes: steps.Sizes) -> dict[str, float]:
     """Make ten thousand partitions, stop, and look at the start with all of them."""
     directory = Path(tempfile.mkdtemp(dir=SCRATCH, prefix=f"{server.name}-"))
-    _note(f"  {server.name}: 10,000 partitions")
+    note(f"  {server.name}: 10,000 partitions")
     try:
         port = free_port()
         server.prepare(directory, port)
@@ -76,12 +74,12 @@ def measure_partitions(server: Server, sizes: steps.Sizes) -> dict[str, float]:
 
 
 def run(names: list[str], rows: set[str], rounds: int, sizes: steps.Sizes) -> report.Rounds:
-    chosen = steps.chosen(rows)
+    chosen = steps.chosen(rows, steps.STEPS)
     collected: report.Rounds = {name: {} for name in names}
     for number in range(1, rounds + 1):
         # Who comes first alternates too: neither always meets the cooler or the warmer machine.
         for name in names if number % 2 else reversed(names):
-            _note(f"round {number} of {rounds}: {name}")
+            note(f"round {number} of {rounds}: {name}")
             values = measure(SERVERS[name](), chosen, sizes)
             if name == "penstock" and rows.intersection(steps.PARTITIONS_ROWS):
                 values |= measure_partitions(SERVERS[name](), sizes)
@@ -92,7 +90,7 @@ def run(names: list[str], rows: set[str], rounds: int, sizes: steps.Sizes) -> re
 
 def ceiling(rows: set[str], sizes: steps.Sizes) -> dict[str, float]:
     """The same loads on the server that does nothing, once."""
-    names = [name for name in steps.chosen(rows) if name in CEILING_STEPS]
+    names = [name for name in steps.chosen(rows, steps.STEPS) if name in CEILING_STEPS]
     filled = {key for name in names for key in steps.STEPS[name].rows}
     values = measure(SERVERS["null"](), names, sizes) if names else {}
     return {key: value for key, value in values.items() if key in filled}
@@ -118,36 +116,11 @@ def write(document: dict[str, Any], full: bool) -> None:
     if full:
         report.replace_between_markers(PAGE, table)
     print(table)
-    _note(f"written: {proof}" + (f", {PAGE}" if full else ""))
-
-
-def parse(arguments: list[str]) -> argparse.Namespace:
-    assert __doc__ is not None
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, help=f"how often each server is measured (default {FULL_ROUNDS})")
-    parser.add_argument("--only", help=f"rows, separated by commas: {', '.join(BY_KEY)}")
-    parser.add_argument("--servers", default=",".join(COMPARED), help="which of kafka, penstock, null")
-    parser.add_argument("--quick", action="store_true", help="short loads, one round unless --rounds says otherwise")
-    options = parser.parse_args(arguments)
-    options.rounds = options.rounds or (1 if options.quick else FULL_ROUNDS)
-    options.servers = options.servers.split(",")
-    options.rows = set(options.only.split(",")) if options.only else set(BY_KEY)
-    if not 1 <= options.rounds <= MAX_ROUNDS:
-        parser.error(f"--rounds is 1 to {MAX_ROUNDS}")
-    if unknown := sorted(options.rows - set(BY_KEY)):
-        parser.error(f"no such row: {', '.join(unknown)}; there are {', '.join(BY_KEY)}")
-    if unknown := sorted(set(options.servers) - set(SERVERS)):
-        parser.error(f"no such server: {', '.join(unknown)}; there are {', '.join(SERVERS)}")
-    return options
-
-
-def is_full(options: argparse.Namespace) -> bool:
-    whole = options.rows == set(BY_KEY) and options.servers == COMPARED
-    return whole and not options.quick and options.rounds >= FULL_ROUNDS
+    note(f"written: {proof}" + (f", {PAGE}" if full else ""))
 
 
 def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+    options = CHOICE.parse(arguments)
     sizes = steps.QUICK if options.quick else steps.FULL
     try:
         loads.build()
@@ -156,12 +129,8 @@ def main(arguments: list[str]) -> int:
     except ServerFailed as failure:
         print(f"benchmark: {failure}", file=sys.stderr)
         return 1
-    write(describe(collected, client, options.rounds), is_full(options))
+    write(describe(collected, client, options.rounds), CHOICE.is_full(options))
     return 0
-
-
-def _note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ Written pages are flushed between warming up and measuring, so that no step pays
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from loads import IdleConnections, Measured, load
 from servers import Running
@@ -109,17 +110,17 @@ def single_first(bench: Bench) -> Values:
     """Without warming up, on purpose: what a test suite or a short-lived broker sees."""
     options = {**SINGLE, "connections": 1, "topic": bench.topic("single-first", 1)}
     measured = load(bench.server, "produce", records=bench.sizes.single_first, seconds=bench.sizes.limit_s, **options)
-    return {"single_first": _rate(measured) / 1e3, "single_first_cpu": _cpu_us(measured)}
+    return {"single_first": _rate(measured) / 1e3, "single_first_cpu": cpu_us(measured)}
 
 
 def produce_100(bench: Bench) -> Values:
     measured = _produce(bench, "load-100", BATCH_100, bench.sizes.warm_100, bench.sizes.records_100)
-    return {"produce_100": _rate(measured) / 1e6, "produce_100_cpu": _cpu_us(measured)}
+    return {"produce_100": _rate(measured) / 1e6, "produce_100_cpu": cpu_us(measured)}
 
 
 def produce_100_small(bench: Bench) -> Values:
     measured = _produce(bench, "load-small", BATCH_SMALL, bench.sizes.records_small, bench.sizes.records_small)
-    return {"produce_100_small": _rate(measured) / 1e6, "produce_100_small_cpu": _cpu_us(measured)}
+    return {"produce_100_small": _rate(measured) / 1e6, "produce_100_small_cpu": cpu_us(measured)}
 
 
 def produce_1000(bench: Bench) -> Values:
@@ -140,14 +141,14 @@ def consume(bench: Bench) -> Values:
     options = {"topic": "load-100", "connections": CONNECTIONS}
     load(bench.server, "consume", records=sizes.warm_consume, seconds=sizes.warm_s, verify=True, **options)
     measured = load(bench.server, "consume", records=sizes.records_consume, seconds=sizes.limit_s, **options)
-    return {"consume": _rate(measured) / 1e6, "consume_cpu": _cpu_us(measured)}
+    return {"consume": _rate(measured) / 1e6, "consume_cpu": cpu_us(measured)}
 
 
 def single(bench: Bench) -> Values:
     topic, sizes = bench.topic("single", PARTITIONS), bench.sizes
     load(bench.server, "produce", topic=topic, records=10**9, seconds=sizes.warm_s, **SINGLE)
     measured = load(bench.server, "produce", topic=topic, records=10**9, seconds=sizes.single_s, **SINGLE)
-    return {"single": _rate(measured) / 1e3, "single_cpu": _cpu_us(measured)}
+    return {"single": _rate(measured) / 1e3, "single_cpu": cpu_us(measured)}
 
 
 def end_to_end(bench: Bench) -> Values:
@@ -190,7 +191,7 @@ def _rate(measured: Measured) -> float:
     return rate
 
 
-def _cpu_us(measured: Measured) -> float:
+def cpu_us(measured: Measured) -> float:
     """Microseconds a record, which is also seconds a million."""
     return measured.server_cpu_s / measured.result["records"] * 1e6
 
@@ -199,7 +200,8 @@ def _cpu_us(measured: Measured) -> float:
 class Step:
     """`needs` are steps whose topics or whose load this one builds on."""
 
-    run: Callable[[Bench], Values]
+    run: Callable[[Any], Values]
+    """given the `Bench` of its suite"""
     rows: tuple[str, ...]
     needs: tuple[str, ...] = ()
 
@@ -220,8 +222,8 @@ STEPS = {
 PARTITIONS_ROWS = ("partitions_start", "partitions_cpu", "partitions_memory")
 
 
-def chosen(rows: set[str]) -> list[str]:
-    """The steps that fill these rows, with what they build on, in order."""
-    wanted = {name for name, step in STEPS.items() if rows.intersection(step.rows)}
-    wanted.update(need for name in tuple(wanted) for need in STEPS[name].needs)
-    return [name for name in STEPS if name in wanted]
+def chosen(rows: set[str], steps: Mapping[str, Step]) -> list[str]:
+    """Those that fill these rows, with what they build on, in order."""
+    wanted = {name for name, step in steps.items() if rows.intersection(step.rows)}
+    wanted.update(need for name in tuple(wanted) for need in steps[name].needs)
+    return [name for name in steps if name in wanted]

@@ -20,7 +20,7 @@ def test_every_row_is_filled_by_exactly_one_step():
 
 
 def test_what_syncing_costs_needs_the_rates_without_it():
-    assert steps.chosen({"flush_single_cost"}) == ["produce_100", "single", "flush"]
+    assert cluster.chosen({"flush_single_cost"}, steps.STEPS) == ["produce_100", "single", "flush"]
 
 
 def test_the_required_ratios_are_those_of_the_design():
@@ -38,8 +38,8 @@ def test_the_page_has_a_place_for_the_table():
 
 @pytest.mark.parametrize("arguments", [["--quick"], ["--only", "start"], ["--rounds", "1"], ["--servers", "kafka"]])
 def test_a_partial_run_leaves_the_published_figures_alone(arguments):
-    assert not cluster.is_full(cluster.parse(arguments))
-    assert cluster.is_full(cluster.parse([]))
+    assert not cluster.CHOICE.is_full(cluster.CHOICE.parse(arguments))
+    assert cluster.CHOICE.is_full(cluster.CHOICE.parse([]))
 
 
 def test_a_partial_run_keeps_its_figures_in_the_cache(tmp_path, monkeypatch, capsys):

@@ -23,9 +23,9 @@ def test_a_row_requires_a_ratio_or_a_limit_and_not_both():
 
 
 def test_a_step_brings_what_it_builds_on_and_keeps_the_order():
-    assert steps.chosen({"consume_cpu"}) == ["produce_100", "consume"]
-    assert steps.chosen({"e2e_p99", "memory_idle"}) == ["idle", "end_to_end"]
-    assert steps.chosen({"start"}) == []
+    assert steps.chosen({"consume_cpu"}, steps.STEPS) == ["produce_100", "consume"]
+    assert steps.chosen({"e2e_p99", "memory_idle"}, steps.STEPS) == ["idle", "end_to_end"]
+    assert steps.chosen({"start"}, steps.STEPS) == []
 
 
 def test_a_rate_is_better_when_higher_and_a_cost_when_lower():
@@ -79,8 +79,8 @@ def test_the_page_has_a_place_for_the_table():
 
 @pytest.mark.parametrize("arguments", [["--quick"], ["--only", "start"], ["--rounds", "3"], ["--servers", "kafka"]])
 def test_a_partial_run_leaves_the_published_figures_alone(arguments):
-    assert not run.is_full(run.parse(arguments))
-    assert run.is_full(run.parse([]))
+    assert not run.CHOICE.is_full(run.CHOICE.parse(arguments))
+    assert run.CHOICE.is_full(run.CHOICE.parse([]))
 
 
 def test_a_partial_run_keeps_its_figures_in_the_cache(tmp_path, monkeypatch, capsys):
@@ -95,6 +95,6 @@ def test_a_partial_run_keeps_its_figures_in_the_cache(tmp_path, monkeypatch, cap
 @pytest.mark.parametrize("arguments", [["--only", "speed"], ["--servers", "other"], ["--rounds", "99"]])
 def test_an_unknown_row_or_server_is_refused(arguments, capsys):
     with pytest.raises(SystemExit) as refused:
-        run.parse(arguments)
+        run.CHOICE.parse(arguments)
     assert refused.value.code == 2
     assert re.search("no such|--rounds is", capsys.readouterr().err)
