@@ -23,6 +23,8 @@ PARTS = [
     "cluster_cuts",
     "cluster_disk",
     "cluster_tools",
+    "simulator_seeds",
+    "simulator_racks",
     "adoption",
     "exactly_once_sink",
     "table_lookups",

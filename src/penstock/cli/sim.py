@@ -20,6 +20,7 @@ seed gives the same digest, on any machine. Exit code 1 where an invariant was v
 
   penstock sim --seed 7
   penstock sim --seeds 1-50 --events 10000
+  penstock sim --seed 7 --racks 3 --rack-latency 20
   penstock sim --seed 7 --plant fsync-retry      # with a known bug put in: the checks must find it
   penstock sim --list-planted"""
 
@@ -30,6 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", metavar="A-B", help="all runs from A to B")
     parser.add_argument("--nodes", type=int, default=3, metavar="N", help="brokers (3)")
     parser.add_argument("--events", type=int, default=10_000, metavar="E", help="events of a run, about (10000)")
+    parser.add_argument(
+        "--racks", type=int, default=0, metavar="R", help="brokers and clients in R racks, one of them lost"
+    )
+    parser.add_argument("--rack-latency", type=int, default=20, metavar="MS", help="between two racks, one way (20)")
     parser.add_argument("--plant", metavar="BUG", help="put a known bug in; its runs have their own size and faults")
     parser.add_argument("--list-planted", action="store_true", help="the bugs that can be put in")
     add_format(parser)
@@ -42,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     seeds = _seeds(args)
     if args.nodes < 1 or args.events < 1:
         raise Usage("--nodes and --events are at least 1")
+    if args.racks and (args.racks < 2 or args.racks > args.nodes or args.rack_latency < 0):
+        raise Usage("--racks is at least 2 and at most --nodes, --rack-latency at least 0")
     results = [_one(args, seed) for seed in seeds]
     failed = [result["seed"] for result in results if result["verdict"] != "ok"]
     emit(args, results if len(results) > 1 else results[0], lambda: None)
@@ -52,15 +59,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _one(args: argparse.Namespace, seed: int) -> dict[str, Any]:
     from penstock.sim.planted.registry import PLANTED, run_with
-    from penstock.sim.run import simulate_seed
+    from penstock.sim.run import simulate_racks, simulate_seed
 
     if args.plant is not None and args.plant not in PLANTED:
         raise Usage(f"there is no planted bug {args.plant!r}", "penstock sim --list-planted shows them")
     began_s = time.process_time()
-    if args.plant is None:
-        report = simulate_seed(seed, args.nodes, args.events)
-    else:
+    if args.plant is not None:
         report = run_with(PLANTED[args.plant], seed)
+    elif args.racks:
+        report = simulate_racks(seed, args.nodes, args.events, racks=args.racks, latency_ms=args.rack_latency)
+    else:
+        report = simulate_seed(seed, args.nodes, args.events)
     result = _facts(report, report.events / max(time.process_time() - began_s, 1e-9))
     if args.format != "json":
         _show(result)
@@ -77,6 +86,8 @@ def _facts(report: Report, rate: float) -> dict[str, Any]:
         "injected": report.injected,
         "acked": report.acked,
         "read": report.read,
+        "read_in_rack": report.near,
+        "read_across_racks": report.far,
         "operations": report.shape,
         "digest": report.digest,
         "verdict": "ok" if report.passed else "violated",
@@ -92,6 +103,9 @@ def _show(result: dict[str, Any]) -> None:
         f"digest {result['digest']}"
     )
     print(f"  injected: {injected}")
+    if result["read_in_rack"] or result["read_across_racks"]:
+        near, far = result["read_in_rack"], result["read_across_racks"]
+        print(f"  answers with records: {near} in the reader's rack, {far} across")
     for text in result["violations"]:
         print(f"  violated: {text}")
     sys.stdout.flush()

@@ -31,8 +31,9 @@ class Ended(NamedTuple):
 class Node:
     """One host: what is on its disk stays when the process goes."""
 
-    def __init__(self, node_id: int, disk: SimDisk, clock: SimClock) -> None:
+    def __init__(self, node_id: int, rack: str, disk: SimDisk, clock: SimClock) -> None:
         self.id = node_id
+        self.rack = rack
         self.host = f"broker-{node_id}"
         self.disk = disk
         self.clock = clock
@@ -45,6 +46,8 @@ class Node:
         self.world: SimWorld | None = None
         self.suspect = False
         """its page cache may hold what the disk does not: a failed sync. It needs a power cycle"""
+        self.lost = False
+        """for good, with its rack"""
 
     @property
     def up(self) -> bool:
@@ -53,8 +56,16 @@ class Node:
 
 class SimCluster:
     def __init__(
-        self, loop: SimLoop, network: Network, seed: int, nodes: int, configs: Mapping[str, str], job_us: int
+        self,
+        loop: SimLoop,
+        network: Network,
+        seed: int,
+        nodes: int,
+        configs: Mapping[str, str],
+        job_us: int,
+        racks: int = 0,
     ) -> None:
+        """`racks`: in which the brokers stand, by turns; 0: each in one of its own."""
         self.loop = loop
         self.network = network
         self.job_us = job_us
@@ -67,8 +78,10 @@ class SimCluster:
         self._seed = seed
         self._configs = configs
         self.nodes = [
-            Node(number, SimDisk(Random(f"disk {seed} {number}")), SimClock(loop)) for number in range(1, nodes + 1)
+            Node(number, rack_name(number, racks), SimDisk(Random(f"disk {seed} {number}")), SimClock(loop))
+            for number in range(1, nodes + 1)
         ]
+        network.racks.update({node.host: node.rack for node in self.nodes})
 
     @property
     def bootstrap(self) -> str:
@@ -76,10 +89,11 @@ class SimCluster:
 
     @property
     def all_ready(self) -> bool:
-        return all(node.ready for node in self.nodes)
+        """Those that are not lost for good."""
+        return all(node.ready or node.lost for node in self.nodes)
 
     def start(self, node: Node) -> None:
-        if node.process is not None:
+        if node.process is not None or node.lost:
             return
         node.starts += 1
         self.network.power_on(node.host)
@@ -113,6 +127,11 @@ class SimCluster:
             self._forget(node)
         node.disk.crash()
         node.suspect = False
+
+    def lose(self, node: Node) -> None:
+        """For good: it goes dark, and nobody ever switches it on again."""
+        node.lost = True
+        self.power_loss(node)
 
     def pause(self, node: Node) -> None:
         if node.process is not None:
@@ -183,7 +202,7 @@ class SimCluster:
         own = {
             "process.roles": "broker,controller",
             "node.id": str(node.id),
-            "broker.rack": f"rack-{node.id}",
+            "broker.rack": node.rack,
             "listeners": f"PLAINTEXT://{node.host}:{CLIENT_PORT},CONTROLLER://{node.host}:{CONTROLLER_PORT}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": "/data",
@@ -192,6 +211,11 @@ class SimCluster:
             own["controller.quorum.voters"] = voters
             own["penstock.cluster.id"] = "simulatedclusterAAAAAA"
         return own | dict(self._configs)
+
+
+def rack_name(number: int, racks: int) -> str:
+    """The rack of the n-th host, from 1."""
+    return f"rack-{(number - 1) % racks + 1 if racks else number}"
 
 
 def hash_seed(*parts: int) -> int:

@@ -147,7 +147,7 @@ class SimDisk:
         self._stop_at = -1
         self._dead = False
         self.stopped: Callable[[], None] | None = None
-        """called when `power_loss_after` takes effect; from then on every operation fails, until `crash`"""
+        """called when `power_loss_after` takes effect; once it returns every operation fails, until `crash`"""
 
     def open(self, path: str, *, create: bool = False) -> SimFile:
         inode = self.files.get(path)
@@ -239,6 +239,12 @@ class SimDisk:
     def total_bytes(self) -> int:
         return self.capacity_bytes
 
+    @property
+    def is_sound(self) -> bool:
+        """Nothing is wrong with it, and nothing that was asked for is about to go wrong."""
+        asked_for = self._queued or self._short_write >= 0 or self._stop_at >= 0
+        return not self._dead and not asked_for and self.capacity_bytes == _UNLIMITED
+
     def unlimited(self) -> None:
         """There is room again."""
         self.capacity_bytes = _UNLIMITED
@@ -327,9 +333,9 @@ class SimDisk:
         self.check(operation, path)
         self.changes += 1
         if self.changes == self._stop_at:
-            self._dead = True
             if self.stopped is not None:
                 self.stopped()
+            self._dead = True
             raise PowerLoss(f"{operation} {path}")
 
     def check(self, operation: str, path: str) -> None:

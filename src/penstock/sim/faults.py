@@ -15,6 +15,7 @@ from random import Random
 from penstock.sim.cluster import Node, SimCluster
 from penstock.sim.network import Network
 from penstock.sim.options import Options
+from penstock.sim.survival import can_lose
 
 _CLOCK_JUMP_MS = 3_600_000
 _ROOM_BYTES = 4_096
@@ -35,6 +36,8 @@ class Nemesis:
         self._crash_client = clients
         self._client_hosts = hosts
         self._over = False
+        self.held = False
+        """nothing new strikes for now"""
         self._kinds: dict[str, Callable[[Node], bool]] = {
             "kill": self._kill,
             "power": self._power,
@@ -63,10 +66,28 @@ class Nemesis:
         self._cluster.job_us = self._options.job_us
         for node in self._cluster.nodes:
             node.disk.calm()
+            if node.lost:
+                continue
             self._cluster.resume(node)
             if node.suspect:
                 self._cluster.power_loss(node)
             self._cluster.start(node)
+
+    def lose_rack(self) -> str:
+        """Every broker of some rack goes dark for good, where the others can do without them. The name; "" for none."""
+        nodes = self._cluster.nodes
+        racks: dict[str, list[Node]] = {}
+        for node in nodes:
+            racks.setdefault(node.rack, []).append(node)
+        losable = [rack for rack, there in racks.items() if can_lose(nodes, there)]
+        if not losable:
+            return ""
+        rack = self._random.choice(losable)
+        for node in racks[rack]:
+            self._cluster.lose(node)
+        self.struck["rack"] += 1
+        self._loop.note(rack.encode())
+        return rack
 
     def _arm(self) -> None:
         delay_us = int(self._random.expovariate(1) * self._options.fault_every_ms * 1000)
@@ -75,9 +96,12 @@ class Nemesis:
     def _strike(self) -> None:
         if self._over:
             return
+        if self.held:
+            self._arm()
+            return
         kind = self._random.choice(self._options.faults)
         node = self._random.choice(self._cluster.nodes)
-        if self._kinds[kind](node):
+        if not node.lost and self._kinds[kind](node):
             self.struck[kind] += 1
             self._loop.note(kind.encode())
         self._arm()

@@ -38,10 +38,10 @@ class Weather:
     """How the network is now. All times in microseconds."""
 
     latency_us: int = 200
-    """one way, between any two hosts that `between` does not name"""
+    """one way, between two hosts"""
     jitter_us: int = 300
-    between: dict[tuple[str, str], int] | None = None
-    """(from, to) -> one-way latency"""
+    between_racks_us: int = 0
+    """one way, on top of it where the hosts stand in different racks"""
     loss: float = 0.0
     """the share of chunks that arrive one retransmission later"""
     retransmit_us: int = 200_000
@@ -81,6 +81,8 @@ class SimBound:
 class Network:
     def __init__(self, loop: SimLoop, random: Random) -> None:
         self.weather = Weather()
+        self.racks: dict[str, str] = {}
+        """host -> the rack where it stands"""
         self._loop = loop
         self._random = random
         self._bound: dict[tuple[str, int], SimBound] = {}
@@ -161,10 +163,9 @@ class Network:
 
     def delay_us(self, source: str, target: str) -> int:
         weather, random = self.weather, self._random
-        base_us = weather.latency_us
-        if weather.between is not None:
-            base_us = weather.between.get((source, target), base_us)
-        delay_us = base_us + int(random.random() * weather.jitter_us)
+        delay_us = weather.latency_us + int(random.random() * weather.jitter_us)
+        if weather.between_racks_us and self.racks.get(source) != self.racks.get(target):
+            delay_us += weather.between_racks_us
         if weather.loss and random.random() < weather.loss:
             self.stalls += 1
             delay_us += weather.retransmit_us + int(random.random() * weather.retransmit_us)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from penstock.sim.network import Weather
@@ -24,6 +24,9 @@ FAULTS = (
     "client",
 )
 """see `faults.Nemesis` for what each is"""
+
+RACK_FAULTS = ("kill", "power", "torn", "stop", "reset", "clock", "client")
+"""beside the loss of a rack. None of them holds an answer back, so that what a reader gets tells where it came from"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Options:
     """clients that write to several partitions in one transaction"""
     copiers: int = 0
     """clients that copy the topic, exactly once"""
+    racks: int = 0
+    """in which brokers and clients stand, by turns, and of which one is lost half-way; 0: every broker in its own"""
 
     @property
     def copies(self) -> int:
@@ -95,4 +100,19 @@ def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
         fault_ms=random.choice((200, 1_000, 4_000)),
         transactors=transactional.choice((0, 0, 1, 2)),
         copiers=transactional.choice((0, 0, 1)),
+    )
+
+
+def draw_racks(seed: int, nodes: int = 3, events: int = 10_000, racks: int = 3, latency_ms: int = 20) -> Options:
+    """Racks with a distance between them, in each of them brokers, a producer and a reader."""
+    options = draw(seed, nodes, events)
+    return replace(
+        options,
+        weather=replace(options.weather, between_racks_us=latency_ms * 1000),
+        producers=racks,
+        readers=racks,
+        faults=tuple(kind for kind in options.faults if kind in RACK_FAULTS),
+        transactors=0,
+        copiers=0,
+        racks=racks,
     )

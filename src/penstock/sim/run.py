@@ -1,7 +1,7 @@
 """One run by its seed: brokers and clients under faults, then a healed cluster that must converge, then the verdict.
 
 1. Set-up: the brokers start and the topic is made, undisturbed.
-2. Safety: clients work while faults strike, for most of the events.
+2. Safety: clients work while faults strike, for most of the events. Where there are racks, one is lost half-way.
 3. Liveness: every fault is mended; producers finish, readers read to the end (L1-L6).
 4. The verdict: what the invariants found on the way, exceptions that nobody expected, and the clients' history.
 """
@@ -13,6 +13,7 @@ import gc
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 from penstock.base.errors import ErrorCode, KafkaError
@@ -24,9 +25,11 @@ from penstock.sim.invariants import resting
 from penstock.sim.invariants.ghost import Violation
 from penstock.sim.invariants.watch import Watch
 from penstock.sim.loop import new_sim_loop
+from penstock.sim.nearness import Nearness
 from penstock.sim.network import Network
-from penstock.sim.options import Options, draw
+from penstock.sim.options import Options, draw, draw_racks
 from penstock.sim.process import Process
+from penstock.sim.survival import is_whole
 from penstock.sim.workload import TOPIC, Workload
 
 _SETUP_US = 60_000_000
@@ -35,6 +38,8 @@ _LIVENESS_US = 120_000_000
 """virtual time within which a healed cluster converges"""
 _LOOK_EVERY = 50
 """events between two looks at whether it has come to rest"""
+
+_CLOSEST = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 CONFIGS = {
     "offsets.topic.num.partitions": "2",
@@ -61,6 +66,9 @@ class Report:
     digest: str = ""
     acked: int = 0
     read: int = 0
+    near: int = 0
+    """answers with records that came from the reader's own rack, in a run with racks"""
+    far: int = 0
     shape: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -81,19 +89,26 @@ class Run:
             "transaction.state.log.min.isr": str(options.min_insync),
             "default.replication.factor": copies,
         }
-        self.cluster = SimCluster(self.loop, self.network, options.seed, options.nodes, configs, options.job_us)
+        if options.racks:
+            configs["replica.selector.class"] = _CLOSEST
+        self.cluster = SimCluster(
+            self.loop, self.network, options.seed, options.nodes, configs, options.job_us, options.racks
+        )
         self.workload = Workload(self.cluster, options)
         self.nemesis = Nemesis(self.cluster, options, self.workload.crash_one, self.workload.hosts)
         self.violations: list[Violation] = []
         self._shape: dict[str, int] = {}
         self._read = 0
         self.watch = Watch(self.cluster, options.flush, self._violated)
+        self.nearness = Nearness(self.cluster.nodes, TOPIC, self._violated)
         self._nodes = {node.host: node for node in self.cluster.nodes}
         self.loop.observer = self._observe
         self.cluster.opened = self.watch.opened
         self.cluster.losing = self.watch.gone
         self.workload.on_ack = self._acked
         self.workload.on_read = self.watch.ghost.consumed
+        if options.racks:
+            self.workload.on_source = self._came
 
     def go(self) -> Report:
         with quiet_garbage(), _journal(self), self.watch.listening(), contextlib.closing(self.loop):
@@ -111,8 +126,28 @@ class Run:
         self.workload.begin()
         self.nemesis.begin()
         until_us = self.loop.now_us + _SAFETY_US
-        enough = self.options.events * 9 // 10
-        self.loop.run_while(lambda: self.loop.events < enough and self.loop.now_us < until_us and not self.violations)
+        if self.options.racks:
+            self._run_to(self.options.events // 2, until_us)
+            self._lose_rack()
+        self._run_to(self.options.events * 9 // 10, until_us)
+
+    def _lose_rack(self) -> None:
+        """While all others stand; they may crash again once they have taken over."""
+        whole = partial(is_whole, self.cluster.nodes)
+        self.nemesis.held = True
+        self._settle(whole)
+        rack = self.nemesis.lose_rack()
+        if rack:
+            self.workload.lose_rack(rack)
+            self._settle(whole)
+        self.nemesis.held = False
+
+    def _settle(self, done: Callable[[], bool]) -> None:
+        until_us = self.loop.now_us + _SETUP_US
+        self.loop.run_while(lambda: not self.violations and self.loop.now_us < until_us and not done())
+
+    def _run_to(self, events: int, until_us: int) -> None:
+        self.loop.run_while(lambda: self.loop.events < events and self.loop.now_us < until_us and not self.violations)
 
     def _liveness(self) -> None:
         if self.violations:
@@ -172,6 +207,8 @@ class Run:
             self.loop.digest,
             len(self.workload.acked),
             self._read,
+            self.nearness.near,
+            self.nearness.far,
             self._shape,
         )
 
@@ -180,6 +217,11 @@ class Run:
             node = self._nodes.get(process.host)
             if node is not None and node.process is process:
                 self.watch.touched(node)
+                if self.options.racks:
+                    self.nearness.touched(node, self.loop.now_us)
+
+    def _came(self, partition: int, rack: str, node_id: int) -> None:
+        self.nearness.read(partition, rack, node_id, self.loop.now_us)
 
     def _acked(self, partition: int, offset: int, value: int) -> None:
         self.watch.ghost.acked(f"{TOPIC}-{partition}", offset)
@@ -193,6 +235,11 @@ class Run:
 
 def simulate_seed(seed: int, nodes: int = 3, events: int = 10_000) -> Report:
     return Run(draw(seed, nodes, events)).go()
+
+
+def simulate_racks(seed: int, nodes: int = 3, events: int = 10_000, *, racks: int = 3, latency_ms: int = 20) -> Report:
+    """`latency_ms`: one way, between any two racks. One of them is lost for good half-way."""
+    return Run(draw_racks(seed, nodes, events, racks, latency_ms)).go()
 
 
 @contextlib.contextmanager

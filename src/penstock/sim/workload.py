@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from penstock.base.errors import KafkaError
 from penstock.base.ids import TopicPartition
 from penstock.sim.check.history import History, Poll, Send
-from penstock.sim.cluster import SimCluster, hash_seed
+from penstock.sim.cluster import SimCluster, hash_seed, rack_name
 from penstock.sim.options import Options
 from penstock.sim.process import Process
 from penstock.sim.transacting import Transacting, Work
@@ -41,9 +41,10 @@ _ASKS_FOR_THE_END = 0.1
 class Client:
     """One client's place: the process in it may crash and is followed by another."""
 
-    def __init__(self, name: str, kind: str) -> None:
+    def __init__(self, name: str, kind: str, rack: str) -> None:
         self.name = name
         self.kind = kind
+        self.rack = rack
         self.lives = 0
         self.process: Process | None = None
         self.done = False
@@ -62,6 +63,8 @@ class Workload:
         """called with (partition, offset, value) as a client learns of it"""
         self.on_read: Any = None
         """called with (partition's name, offset, value) of every record that a consumer was handed"""
+        self.on_source: Callable[[int, str, int], None] = lambda partition, rack, node_id: None
+        """called with (partition, reader's rack, broker) as records arrive"""
         self.finishing = False
         """producers stop; readers and members read to the end, and stop"""
         self.ready = False
@@ -76,7 +79,10 @@ class Workload:
         kinds = ["producer"] * options.producers + ["reader"] * options.readers + ["member"] * options.members
         self._transacting = Transacting(self, options)
         kinds += self._transacting.kinds
-        self.clients = [Client(f"client-{number}", kind) for number, kind in enumerate(kinds, 1)]
+        self.clients = [
+            Client(f"client-{number}", kind, rack_name(number, options.racks)) for number, kind in enumerate(kinds, 1)
+        ]
+        cluster.network.racks.update({client.name: client.rack for client in self.clients})
 
     @property
     def hosts(self) -> list[str]:
@@ -102,9 +108,11 @@ class Workload:
     def finish(self) -> None:
         """The liveness phase: one more reader must see it all."""
         self.finishing = True
+        rack = next(node.rack for node in self._cluster.nodes if not node.lost)
         kinds = ["reader"] + ["auditor"] * bool(self._transacting.kinds)
         for kind in kinds:
-            last = Client(f"client-last-{kind}", kind)
+            last = Client(f"client-last-{kind}", kind, rack)
+            self._cluster.network.racks[last.name] = rack
             self.clients.append(last)
             self._start(last)
 
@@ -117,6 +125,15 @@ class Workload:
         client.process.die()
         self._retire(client)
         self._start(client)
+
+    def lose_rack(self, rack: str) -> None:
+        """The clients there are gone for good."""
+        for client in self.clients:
+            if client.rack == rack and client.process is not None and not client.done:
+                self._cluster.network.power_off(client.process)
+                client.process.die()
+                self._retire(client)
+                client.done = True
 
     def _start(self, client: Client) -> None:
         client.lives += 1
@@ -201,9 +218,7 @@ class Workload:
 
     async def _read(self, client: Client, process: Process) -> None:
         """Everything from the beginning; once finishing, to the end."""
-        settings = fetch.Settings(
-            limits=FetchLimits(max_wait_ms=_POLL_MS), partition_bytes_max=4_096, reset=Reset.EARLIEST
-        )
+        settings = self._fetch_settings(client)
         places = [TopicPartition(TOPIC, number) for number in range(self._options.partitions)]
         async with self.connect(process) as connection:
             fetcher = aio.Fetcher(connection, settings)
@@ -243,9 +258,7 @@ class Workload:
                     group.Settings(
                         GROUP, (TOPIC,), session_timeout_ms=6_000, rebalance_timeout_ms=3_000, heartbeat_interval_ms=500
                     ),
-                    fetch.Settings(
-                        limits=FetchLimits(max_wait_ms=_POLL_MS), partition_bytes_max=4_096, reset=Reset.EARLIEST
-                    ),
+                    self._fetch_settings(client),
                     partial(_note_moves, rebalanced),
                 )
                 self.invoke(client, "subscribe", keys=range(self._options.partitions))
@@ -270,6 +283,8 @@ class Workload:
         except KafkaError:
             self.complete(client, name, "info")
             return False
+        for one in fetched:
+            self.on_source(one.partition.partition, client.rack, one.node)
         moved = list(rebalanced or ())
         if rebalanced:
             rebalanced.clear()
@@ -283,6 +298,11 @@ class Workload:
             for name, found in records.items():
                 for offset, value in found:
                     self.on_read(name, offset, value)
+
+    def _fetch_settings(self, client: Client) -> fetch.Settings:
+        rack = client.rack if self._options.racks else ""
+        limits = FetchLimits(max_wait_ms=_POLL_MS, rack=rack)
+        return fetch.Settings(limits=limits, partition_bytes_max=4_096, reset=Reset.EARLIEST)
 
     async def think(self, process: Process) -> None:
         await asyncio.sleep(process.random.random() * self._options.think_ms / 1000)

@@ -259,11 +259,11 @@ class Fetcher:
                     continue
                 if one.error_code:
                     self._refused(partition, position, one, now_ms)
-                elif (got := self._accept(partition, position, one)) is not None:
+                elif (got := self._accept(call.node, partition, position, one)) is not None:
                     fetched.append(got)
         return fetched
 
-    def _accept(self, partition: TopicPartition, position: Position, one: PartitionData) -> Fetched | None:
+    def _accept(self, node: int, partition: TopicPartition, position: Position, one: PartitionData) -> Fetched | None:
         position.attempts = 0
         position.high_watermark = one.high_watermark
         position.last_stable_offset = one.last_stable_offset
@@ -288,6 +288,7 @@ class Fetcher:
             log_start_offset=one.log_start_offset,
             aborted=tuple(Aborted(a.producer_id, a.first_offset) for a in one.aborted_transactions or ()),
             committed_only=self._settings.limits.isolation == READ_COMMITTED,
+            node=node,
         )
 
     def _refused(self, partition: TopicPartition, position: Position, one: PartitionData, now_ms: int) -> None:

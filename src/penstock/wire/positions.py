@@ -60,6 +60,8 @@ class Fetched(NamedTuple):
     log_start_offset: int
     aborted: tuple[Aborted, ...]
     committed_only: bool
+    node: int = -1
+    """the broker that answered: the leader, or the follower that it named (KIP-392)"""
 
     def batches(self) -> Iterator[tuple[int, BatchHeader]]:
         """Batches with records for the application, and where they lie in `data`."""
