@@ -1,7 +1,7 @@
 """A healed cluster at rest.
 
-L3  every partition has a leader, all its replicas are in sync and have all of it, and all of it is committed
-    (followers from which nobody reads hear of the last watermark with the next record)
+L3  every partition has a leader, all its replicas that are not lost for good are in sync and have all of it, and all
+    of it is committed (followers from which nobody reads hear of the last watermark with the next record)
 L4  the copies of a partition are the same, byte by byte
 L5  no group rebalances
 """
@@ -26,25 +26,27 @@ def unsettled(cluster: SimCluster) -> str:
     """What is not as L3 says, in words; empty where all is."""
     image = max(filter(None, map(image_of, cluster.nodes)), key=lambda one: one.offset, default=Image())
     copies = {(node.id, probe.name): probe for node in cluster.nodes for probe in partitions_of(node)}
+    lost = [node.id for node in cluster.nodes if node.lost]
     for topic in image.topics.values():
         for index, described in topic.partitions.items():
-            fault = _fault(f"{topic.name}-{index}", described, copies)
+            standing = [replica for replica in described.replicas if replica not in lost]
+            fault = _fault(f"{topic.name}-{index}", described, standing, copies)
             if fault:
                 return fault
     return ""
 
 
-def _fault(name: str, described: Partition, copies: dict[tuple[int, str], PartitionProbe]) -> str:
+def _fault(name: str, described: Partition, standing: list[int], copies: dict[tuple[int, str], PartitionProbe]) -> str:
     if described.leader == NO_LEADER:
         return f"nobody leads {name}"
-    if len(described.isr) < len(described.replicas):
-        return f"{name}: of {described.replicas} only {described.isr} are in sync"
+    if len(described.isr) < len(standing):
+        return f"{name}: of {standing} only {described.isr} are in sync"
     leader = copies.get((described.leader, name))
     if leader is None or not leader.leads:
         return f"{name}: broker {described.leader} does not lead"
     if leader.high_watermark != leader.end:
         return f"{name} ends at {leader.end} and is committed up to {leader.high_watermark}"
-    for replica in described.replicas:
+    for replica in standing:
         copy = copies.get((replica, name))
         if copy is None or copy.end != leader.end:
             return f"{name}: the leader ends at {leader.end}, broker {replica} {copy and f'at {copy.end}'}"
