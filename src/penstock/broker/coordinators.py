@@ -13,10 +13,14 @@ from penstock.core.coordinator.result import Producer
 from penstock.core.coordinator.runtime import RuntimeState
 from penstock.core.groups import refusals
 from penstock.core.groups.config import GroupConfig
+from penstock.core.groups.consumer.heartbeat import HeartbeatContext
 from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.shard import GroupShard
 from penstock.core.groups.state import RequestContext
 from penstock.core.metadata.image import Image
+from penstock.protocol.generated.consumer_group_describe_response import DescribedGroup as DescribedConsumerGroup
+from penstock.protocol.generated.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from penstock.protocol.generated.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from penstock.protocol.generated.delete_groups_response import DeletableGroupResult
 from penstock.protocol.generated.describe_groups_response import DescribedGroup
 from penstock.protocol.generated.heartbeat_request import HeartbeatRequest
@@ -105,6 +109,24 @@ class Coordinators:
             return cast(LeaveGroupResponse, answer)
         except KafkaError as error:
             return refusals.leave(error.code)
+
+    async def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, context: HeartbeatContext
+    ) -> ConsumerGroupHeartbeatResponse:
+        try:
+            coordinator = self._coordinator(request.group_id)
+            answer = await coordinator.answer(coordinator.runtime.shard.consumer_heartbeat, request, context)
+            return cast(ConsumerGroupHeartbeatResponse, answer)
+        except KafkaError as error:
+            return refusals.consumer_heartbeat(error)
+
+    async def describe_consumer_group(self, group_id: str, context: RequestContext) -> DescribedConsumerGroup:
+        try:
+            coordinator = self._coordinator(group_id)
+            answer = await coordinator.answer(coordinator.runtime.shard.describe_consumers, [group_id], context)
+            return cast(list[DescribedConsumerGroup], answer)[0]
+        except KafkaError as error:
+            return DescribedConsumerGroup(group_id=group_id, error_code=error.code)
 
     async def commit_offsets(self, request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
         """Topic names are filled in, also where the client sent ids."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, cast
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.expressions import expression_fault
 from penstock.base.ports import Clock
 from penstock.broker.coordinator import Coordinator, Shards, StateLog
 from penstock.broker.producer_ids import ProducerIds
@@ -96,6 +97,9 @@ class Transactions:
 
     def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
         """Those of this broker; an error while one of its shards is loading, as the list would not be whole."""
+        pattern = request.transactional_id_pattern
+        if pattern and expression_fault(pattern) is not None:
+            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
         response = ListTransactionsResponse(unknown_state_filters=unknown_states(request))
         for coordinator in self._shards.local.values():
             if coordinator.runtime.state is RuntimeState.LOADING:

@@ -29,17 +29,17 @@ def _broker(name: str) -> tuple[Synonym, ...]:
 
 GROUP_CONFIGS = table(
     ConfigDef(
-        "consumer.assignment.interval.ms", INT, "1000", low=0, effect=False,
+        "consumer.assignment.interval.ms", INT, "1000", low=0,
         synonyms=_broker("consumer.assignment.interval.ms"),
         doc="The shortest time between two assignments computed for a consumer group.",
     ),
     ConfigDef(
-        "consumer.heartbeat.interval.ms", INT, "5000", low=1, effect=False,
+        "consumer.heartbeat.interval.ms", INT, "5000", low=1,
         synonyms=_broker("consumer.heartbeat.interval.ms"),
         doc="How often the members of a consumer group are asked to report.",
     ),
     ConfigDef(
-        "consumer.session.timeout.ms", INT, "45000", low=1, effect=False,
+        "consumer.session.timeout.ms", INT, "45000", low=1,
         synonyms=_broker("consumer.session.timeout.ms"),
         doc="How long a member of a consumer group may be silent before it is removed.",
     ),

@@ -9,6 +9,7 @@ from penstock.core.metadata.effective import Node, broker_value
 from penstock.core.metadata.image import (
     ALL_BROKERS,
     ELIGIBLE_LEADER_REPLICAS,
+    GROUP_VERSION,
     METADATA_VERSION,
     TRANSACTION_VERSION,
     FeatureRange,
@@ -25,6 +26,7 @@ from penstock.protocol.message import Message
 KRAFT_VERSION = "kraft.version"
 SUPPORTED = (
     FeatureRange(ELIGIBLE_LEADER_REPLICAS, 0, 1),
+    FeatureRange(GROUP_VERSION, 0, 1),
     FeatureRange(KRAFT_VERSION, 0, 1),
     FeatureRange(METADATA_VERSION, METADATA_VERSION_MIN, METADATA_VERSION_LATEST),
     FeatureRange(TRANSACTION_VERSION, 0, 2),

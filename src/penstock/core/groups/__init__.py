@@ -1,5 +1,6 @@
-"""Who consumes together and how far they have come: classic groups and committed offsets, one shard a partition of
-`__consumer_offsets`.
+"""Who consumes together and how far they have come: groups and committed offsets, one shard a partition of
+`__consumer_offsets`. The files here are classic groups and offsets; `consumer/` has consumer groups (KIP-848),
+`modern/` what groups whose partitions are assigned here have in common.
 
 Doors: `shard.GroupShard` (every request handler, replay, timers), `partitions.partition_for` (which shard has a group),
 `config.GroupConfig`, `refusals` (the answers where no shard is asked), `records` (the formats of the topic).
@@ -13,6 +14,6 @@ Invariants:
 6. A group exists while it has a metadata record or an offset; nothing else has to be remembered of it.
 
 Membership in progress (who waits, who is expected) is soft: a new coordinator rebuilds it from the store and from the
-members' next requests. It never assigns partitions (the leader among the members does) and never looks at topics.
+members' next requests. In a classic group the leader among the members assigns partitions, and nobody looks at topics.
 Groups of other types found in an adopted log are kept: their records are remembered by key, their offsets are served.
 """

@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from penstock.core.groups.modern.settings import Bounded
+
+_SESSION_TIMEOUT = Bounded("consumer.session.timeout.ms", 45_000, 45_000, 60_000)
+_HEARTBEAT_INTERVAL = Bounded("consumer.heartbeat.interval.ms", 5_000, 5_000, 15_000)
+_ASSIGNMENT_INTERVAL = Bounded("consumer.assignment.interval.ms", 1_000, 0, 15_000)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerConfig:
+    """Of consumer groups (KIP-848)."""
+
+    max_size: int = 2**31 - 1
+    """members; `group.consumer.max.size`"""
+    assignors: tuple[str, ...] = ("uniform", "range")
+    """the first is the default; `group.consumer.assignors`"""
+    migration_policy: str = "bidirectional"
+    """in lower case; `group.consumer.migration.policy`"""
+    session_timeout: Bounded = _SESSION_TIMEOUT
+    heartbeat_interval: Bounded = _HEARTBEAT_INTERVAL
+    assignment_interval: Bounded = _ASSIGNMENT_INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +44,4 @@ class GroupConfig:
     """`offsets.retention.minutes`"""
     offsets_retention_check_interval_ms: int = 600_000
     """`offsets.retention.check.interval.ms`"""
+    consumer: ConsumerConfig = field(default_factory=ConsumerConfig)

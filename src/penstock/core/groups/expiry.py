@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.consumer import records as consumer_records
+from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.core.groups.events import RetentionDue
 from penstock.core.groups.records import group_tombstone, offset_tombstone
 from penstock.core.groups.state import State
@@ -27,13 +29,15 @@ def expire(state: State, now: Now) -> Result:
         group = state.find(group_id)
         if group is not None:
             _expire_group(state, group, now, out)
+    for consumers in state.store.consumers.values():
+        _expire_consumer_group(state, consumers, now, out)
     schedule(state, now)
     return out
 
 
 def group_ids(state: State) -> list[str]:
     """Every classic group, simple ones included."""
-    simple = (group_id for group_id in state.store.offsets if group_id not in state.store.foreign)
+    simple = (group_id for group_id in state.store.offsets if state.store.is_classic(group_id))
     return list(dict.fromkeys((*state.groups, *simple)))
 
 
@@ -52,6 +56,23 @@ def _expire_group(state: State, group: ClassicGroup, now: Now, out: Result) -> N
     is_empty = group.state is GroupState.EMPTY and not group.pending_join
     if all_expired and is_empty and not state.store.has_open_transactions(group_id):
         out.records.append(group_tombstone(group_id))
+
+
+def _expire_consumer_group(state: State, group: ConsumerGroup, now: Now, out: Result) -> None:
+    """As a classic one, but the retention of each offset counts from its commit, and what is subscribed to is known."""
+    group_id = group.group_id
+    all_expired = True
+    subscribed = group.subscribed_topics()
+    for topic, partitions in state.store.offsets.get(group_id, {}).items():
+        for partition, committed in partitions.items():
+            age_ms = now.wall_ms - committed.commit_timestamp_ms
+            expired = topic not in subscribed and age_ms >= state.config.offsets_retention_ms
+            if expired and not state.store.has_pending(group_id, topic, partition):
+                out.records.append(offset_tombstone(group_id, topic, partition))
+            else:
+                all_expired = False
+    if all_expired and not group.members and not state.store.has_open_transactions(group_id):
+        out.records += consumer_records.group_tombstones(group)
 
 
 def _may_expire(group: ClassicGroup) -> bool:

@@ -11,6 +11,7 @@ from penstock.base.limits import MEMBER_METADATA_BYTES_MAX
 from penstock.core.coordinator.result import DEFERRED, Now, Result
 from penstock.core.groups import static
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.consumer import classic_members
 from penstock.core.groups.events import GroupCreated, SessionExpired
 from penstock.core.groups.joining import Joining, await_generation
 from penstock.core.groups.members import SESSION, Member
@@ -29,6 +30,9 @@ MEMBER_ID_REQUIRED_FROM = 4
 def join(state: State, request: JoinGroupRequest, context: RequestContext, ticket: int, now: Now) -> Result:
     _check(state, request)
     joining = Joining(request, context, ticket)
+    consumers = state.store.consumers.get(request.group_id)
+    if consumers is not None and consumers.members:
+        return classic_members.join(state, consumers, joining, now)
     foreign = state.store.foreign.get(request.group_id)
     if foreign is not None and (foreign.has_members or foreign.kind == "share"):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

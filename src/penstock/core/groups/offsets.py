@@ -10,6 +10,8 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import NO_ID
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.consumer.offsets import check_commit as check_consumer_commit
+from penstock.core.groups.consumer.offsets import check_fetch
 from penstock.core.groups.partitions import utf16_length
 from penstock.core.groups.records import offset_record, offset_tombstone
 from penstock.core.groups.state import RequestContext, State
@@ -65,6 +67,11 @@ def commit(state: State, request: OffsetCommitRequest, context: RequestContext, 
 def _committing_group(state: State, request: OffsetCommitRequest, context: RequestContext) -> ClassicGroup | None:
     """The group, if this client may commit for it; None where the first commit makes it a simple group."""
     generation = request.generation_id_or_member_epoch
+    consumers = state.store.consumers.get(request.group_id)
+    if consumers is not None:
+        named = ((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
+        check_consumer_commit(consumers, state.metadata, request.member_id, generation, named, context.api_version)
+        return None
     if request.group_id in state.store.foreign:
         if generation < 0 and not state.store.foreign[request.group_id].has_members:
             return None
@@ -118,6 +125,9 @@ def _stored(
 
 def fetch(state: State, request: OffsetFetchRequestGroup, require_stable: bool, ticket: int, now: Now) -> Result:
     """An unknown group has no offsets, which is no error. Topics None: all of them."""
+    consumers = state.store.consumers.get(request.group_id)
+    if consumers is not None:
+        check_fetch(consumers, request.member_id, request.member_epoch)
     if request.topics is None:
         topics = [_fetched_all(state, request.group_id, topic, require_stable) for topic in _topics(state, request)]
     else:
@@ -172,7 +182,8 @@ def delete(state: State, request: OffsetDeleteRequest, context: RequestContext, 
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     group = state.find(request.group_id)
     foreign = state.store.foreign.get(request.group_id)
-    if group is None and foreign is None:
+    consumers = state.store.consumers.get(request.group_id)
+    if group is None and foreign is None and consumers is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
     if group is not None and group.state is not GroupState.EMPTY and not group.uses_consumer_protocol:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
@@ -181,7 +192,8 @@ def delete(state: State, request: OffsetDeleteRequest, context: RequestContext, 
     result = Result()
     answers: list[OffsetDeleteResponseTopic] = []
     for topic in request.topics:
-        subscribed = group is not None and group.is_subscribed_to(topic.name)
+        owner = group or consumers
+        subscribed = owner is not None and owner.is_subscribed_to(topic.name)
         error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
         indexes = [partition.partition_index for partition in topic.partitions]
         answered = [OffsetDeleteResponsePartition(partition_index=index, error_code=error) for index in indexes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.coordinator.result import CoordinatorRecord, Now, Result
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.core.groups.expiry import group_ids
 from penstock.core.groups.state import RequestContext, State
 from penstock.core.groups.states import GroupState
@@ -16,6 +17,7 @@ from penstock.protocol.generated.list_groups_response import ListedGroup
 
 NOT_FOUND_IS_AN_ERROR_FROM = 6
 CLASSIC = "classic"
+CONSUMER = "consumer"
 
 
 def describe(state: State, group_ids: list[str], context: RequestContext, ticket: int, now: Now) -> Result:
@@ -58,10 +60,9 @@ def _described_members(group: ClassicGroup, protocol: str | None) -> list[Descri
 
 
 def _not_found(state: State, group_id: str) -> str:
-    foreign = state.store.foreign.get(group_id)
-    if foreign is None:
+    if state.store.is_classic(group_id):
         return f"Group {group_id} not found."
-    return f"Group {group_id} is not a classic group: it is a {foreign.kind} group."
+    return f"Group {group_id} is not a classic group."
 
 
 def list_groups(state: State, request: ListGroupsRequest, context: RequestContext, ticket: int, now: Now) -> Result:
@@ -69,6 +70,7 @@ def list_groups(state: State, request: ListGroupsRequest, context: RequestContex
     states = [name.strip().lower() for name in request.states_filter]
     types = [name.strip().lower() for name in request.types_filter]
     listed = [group for group_id in group_ids(state) if (group := _listed(state, group_id)) is not None]
+    listed += [_listed_consumers(group) for group in state.store.consumers.values()]
     listed += [_listed_foreign(state, group_id) for group_id in state.store.foreign]
     return Result(
         [
@@ -88,6 +90,12 @@ def _listed(state: State, group_id: str) -> ListedGroup | None:
         protocol_type=group.protocol_type or "",
         group_state=group.state.value,
         group_type=CLASSIC,
+    )
+
+
+def _listed_consumers(group: ConsumerGroup) -> ListedGroup:
+    return ListedGroup(
+        group_id=group.group_id, protocol_type=CONSUMER, group_state=group.state.value, group_type=CONSUMER
     )
 
 
@@ -118,7 +126,10 @@ def delete(state: State, group_ids: list[str], context: RequestContext, ticket: 
 def _check_deletable(state: State, group_id: str) -> None:
     foreign = state.store.foreign.get(group_id)
     group = state.find(group_id)
-    if foreign is None and group is None:
+    consumers = state.store.consumers.get(group_id)
+    if foreign is None and group is None and consumers is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+    if consumers is not None and consumers.members:
+        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     if (foreign is not None and foreign.has_members) or (group is not None and group.state is not GroupState.EMPTY):
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.consumer import classic_members
 from penstock.core.groups.members import SESSION
 from penstock.core.groups.rebalance import complete_if_all_joined, prepare_or_complete, remove_member
 from penstock.core.groups.state import RequestContext, State
@@ -23,6 +24,9 @@ def heartbeat(state: State, request: HeartbeatRequest, context: RequestContext, 
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     group = state.groups.get(request.group_id)
     if group is None:
+        consumers = state.store.consumers.get(request.group_id)
+        if consumers is not None:
+            return classic_members.heartbeat(state, consumers, request, now)
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
     group.check_member(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
@@ -40,8 +44,12 @@ def leave(state: State, request: LeaveGroupRequest, context: RequestContext, tic
     is_batch = context.api_version >= BATCH_LEAVE_FROM
     members = request.members if is_batch else [MemberIdentity(member_id=request.member_id)]
     group = state.groups.get(request.group_id)
-    out = Result()
-    answers = [_leave_one(state, group, member, out) for member in members]
+    consumers = state.store.consumers.get(request.group_id)
+    if consumers is not None:
+        answers, out = classic_members.leave(state, consumers, members, now)
+    else:
+        out = Result()
+        answers = [_leave_one(state, group, member, out) for member in members]
     if group is not None and any(answer.error_code == ErrorCode.NONE for answer in answers):
         _after_leaving(state, group, now, out)
     if is_batch:

@@ -40,12 +40,11 @@ _OFFSET_KEY = _VERSION.pack(OFFSET_COMMIT)
 _GROUP_KEY = _VERSION.pack(GROUP_METADATA)
 
 FOREIGN_TYPES = {
-    3: "consumer", 4: "consumer", 5: "consumer", 6: "consumer", 7: "consumer", 8: "consumer", 16: "consumer",
     9: "share", 10: "share", 11: "share", 12: "share", 13: "share", 14: "share", 15: "share",
     17: "streams", 18: "streams", 19: "streams", 20: "streams", 21: "streams", 22: "streams", 23: "streams",
 }  # fmt: skip
 """key type -> the type of group it belongs to; the body of each of these keys begins with the group's id"""
-FOREIGN_MEMBER_TYPES = frozenset({5, 10, 19})
+FOREIGN_MEMBER_TYPES = frozenset({10, 19})
 """key types of which each is one member"""
 
 

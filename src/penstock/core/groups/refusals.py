@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.base.errors import ErrorCode
+from penstock.base.errors import ErrorCode, KafkaError
+from penstock.protocol.generated.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from penstock.protocol.generated.delete_groups_response import DeletableGroupResult
 from penstock.protocol.generated.describe_groups_response import DescribedGroup
 from penstock.protocol.generated.heartbeat_response import HeartbeatResponse
@@ -48,6 +49,10 @@ def heartbeat(error: ErrorCode) -> HeartbeatResponse:
     """A coordinator that is still loading takes a heartbeat on trust: the member is to stay."""
     loading = error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return HeartbeatResponse(error_code=ErrorCode.NONE if loading else error)
+
+
+def consumer_heartbeat(error: KafkaError) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
 
 
 def leave(error: ErrorCode) -> LeaveGroupResponse:

@@ -24,9 +24,15 @@ from penstock.core.groups import (
 )
 from penstock.core.groups.classic import ClassicGroup
 from penstock.core.groups.config import GroupConfig
+from penstock.core.groups.consumer import heartbeat, leaving, migration, timing
+from penstock.core.groups.consumer import overview as consumer_overview
+from penstock.core.groups.consumer.events import Downgraded, JoinOverdue, SyncOverdue
+from penstock.core.groups.consumer.heartbeat import HeartbeatContext
+from penstock.core.groups.modern.events import MemberExpired, RevocationExpired
 from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.state import RequestContext, State
 from penstock.core.groups.states import GroupState
+from penstock.protocol.generated.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from penstock.protocol.generated.heartbeat_request import HeartbeatRequest
 from penstock.protocol.generated.join_group_request import JoinGroupRequest
 from penstock.protocol.generated.join_group_response import JoinGroupResponse
@@ -85,14 +91,32 @@ class GroupShard:
     def delete_groups(self, group_ids: list[str], context: RequestContext, ticket: int, now: Now) -> Result:
         return overview.delete(self.state, group_ids, context, ticket, now)
 
+    def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, context: HeartbeatContext, ticket: int, now: Now
+    ) -> Result:
+        return heartbeat.heartbeat(self.state, request, context, ticket, now)
+
+    def describe_consumers(self, group_ids: list[str], context: RequestContext, ticket: int, now: Now) -> Result:
+        return consumer_overview.describe(self.state, group_ids, context, ticket, now)
+
     def forget_topics(self, topics: list[tuple[str, bytes]], context: None, ticket: int, now: Now) -> Result:
         """Topics were deleted (name, id): their offsets go too."""
         return expiry.forget_topics(self.state, topics)
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
         self.state.store.replay(record, offset, producer_id)
-        if record.value is None and records.key_type(record.key) == records.GROUP_METADATA:
-            self.state.forget(records.read_group_key(record.key))
+        kind = records.key_type(record.key)
+        if kind == records.GROUP_METADATA:
+            self._classic_replayed(records.read_group_key(record.key), gone=record.value is None)
+
+    def _classic_replayed(self, group_id: str, *, gone: bool) -> None:
+        """The members' view follows the log: a deleted group is forgotten, and one that was a consumer group until now
+        is there for its next request."""
+        state = self.state
+        if gone:
+            state.forget(group_id)
+        elif state.is_active and group_id not in state.groups:
+            state.groups[group_id] = ClassicGroup.restore(group_id, state.store.groups[group_id])
 
     def replay_end_transaction(self, producer_id: int, committed: bool) -> None:
         self.state.store.end_transaction(producer_id, committed)
@@ -100,6 +124,9 @@ class GroupShard:
     def loaded(self, now: Now) -> Result:
         """Every member of a stored generation gets a session timeout to be heard of."""
         state, out = self.state, Result()
+        state.is_active = True
+        for consumers in state.store.consumers.values():
+            timing.expect_everybody(state, consumers, now)
         for group_id, value in state.store.groups.items():
             group = state.groups[group_id] = ClassicGroup.restore(group_id, value)
             for member in group.members.values():
@@ -133,6 +160,8 @@ class GroupShard:
                 rebalance.on_initial_delay_expired(state, event, now, out)
             case events.SyncExpired():
                 rebalance.on_sync_expired(state, event, now, out)
+            case MemberExpired(kind=timing.KIND) | RevocationExpired(kind=timing.KIND) | JoinOverdue() | SyncOverdue():
+                return leaving.on_overdue(state, event, now)
             case events.RetentionDue():
                 return expiry.expire(state, now)
             case _:
@@ -145,6 +174,8 @@ class GroupShard:
                 return sync.assignment_stored(self.state, then, error, now)
             case events.StaticMemberStored():
                 return static.member_stored(self.state, then, error, now)
+            case Downgraded():
+                return migration.downgraded(self.state, then, error, now)
             case events.GroupCreated():
                 return join.group_created(self.state, then, error)
             case _:
@@ -160,4 +191,6 @@ class GroupShard:
                 assert {m.member_id: m.assignment for m in stored.members} == {
                     m.member_id: m.assignment for m in group.members.values()
                 }, "what is stored is what the members were told"
+        for consumers in self.state.store.consumers.values():
+            consumers.check()
         self.state.timers.check()

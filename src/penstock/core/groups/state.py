@@ -36,11 +36,15 @@ class State:
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
     """soft: every group that has, or is about to have, a metadata record; simple groups once they are asked for"""
     timers: Timers = field(default_factory=Timers)
+    seen_versions: dict[str, int] = field(default_factory=dict)
+    """soft: up to which version of the metadata a group with server-side assignment has taken topics into account"""
+    is_active: bool = False
+    """the log is replayed to its end"""
 
     def find(self, group_id: str) -> ClassicGroup | None:
         """The classic group of this id. One that has offsets only is a simple group: empty, of no protocol."""
         group = self.groups.get(group_id)
-        if group is None and group_id in self.store.offsets and group_id not in self.store.foreign:
+        if group is None and group_id in self.store.offsets and self.store.is_classic(group_id):
             group = self.groups[group_id] = ClassicGroup(group_id, None)
         return group
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from penstock.core.coordinator.result import CoordinatorRecord
 from penstock.core.groups import records
+from penstock.core.groups.consumer import records as consumer_records
+from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.protocol.generated.group_metadata_value import GroupMetadataValue
 from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
 
@@ -64,6 +66,8 @@ class Store:
     offsets: Offsets = field(default_factory=dict)
     pending: dict[int, Offsets] = field(default_factory=dict)
     """offsets of open transactions, by producer id"""
+    consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
+    """consumer groups; no id is in two of `groups`, `consumers` and `foreign`"""
     foreign: dict[str, ForeignGroup] = field(default_factory=dict)
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
@@ -72,6 +76,8 @@ class Store:
             self._replay_offset(record, offset, producer_id)
         elif kind == records.GROUP_METADATA:
             self._replay_group(record)
+        elif kind in consumer_records.KINDS:
+            consumer_records.replay(self.consumers, kind, record)
         elif kind in records.FOREIGN_TYPES:
             self._replay_foreign(kind, record)
         # Of an unknown type nothing can be told, not even its group; compaction keeps it for a broker that knows it.
@@ -84,6 +90,10 @@ class Store:
             current = self.offset(group_id, topic, partition)
             if current is None or candidate.record_offset > current.record_offset:
                 _put(self.offsets, group_id, topic, partition, candidate)
+
+    def is_classic(self, group_id: str) -> bool:
+        """Whether the id belongs to no group of another type; it may belong to none."""
+        return group_id not in self.consumers and group_id not in self.foreign
 
     def offset(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         return self.offsets.get(group_id, {}).get(topic, {}).get(partition)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.coordinator.result import DEFERRED, Now, Result
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.consumer import classic_members
 from penstock.core.groups.events import AssignmentStored
 from penstock.core.groups.rebalance import prepare_or_complete, propagate_assignment, propagate_error, sync_response
 from penstock.core.groups.records import group_record
@@ -15,6 +16,9 @@ from penstock.protocol.generated.sync_group_response import SyncGroupResponse
 
 
 def sync(state: State, request: SyncGroupRequest, context: RequestContext, ticket: int, now: Now) -> Result:
+    consumers = state.store.consumers.get(request.group_id)
+    if consumers is not None:
+        return classic_members.sync(state, consumers, request, now)
     group = _checked_group(state, request)
     if group.state is GroupState.PREPARING_REBALANCE:
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)

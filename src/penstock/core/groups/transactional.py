@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.coordinator.result import Now, Producer, Result
+from penstock.core.groups.consumer.offsets import check_commit as check_consumer_commit
 from penstock.core.groups.offsets import check_commit
 from penstock.core.groups.partitions import utf16_length
 from penstock.core.groups.records import offset_record
@@ -42,6 +43,13 @@ def commit(state: State, request: TxnOffsetCommitRequest, producer: Producer, ti
 def _check(state: State, request: TxnOffsetCommitRequest) -> None:
     """May this client commit for the group? Who names no generation makes it a simple group where it is not known."""
     generation = request.generation_id
+    consumers = state.store.consumers.get(request.group_id)
+    if consumers is not None:
+        named = ((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
+        check_consumer_commit(
+            consumers, state.metadata, request.member_id, generation, named, api_version=0, transactional=True
+        )
+        return
     foreign = state.store.foreign.get(request.group_id)
     if foreign is not None:
         if generation >= 0 or foreign.has_members:

@@ -18,6 +18,7 @@ NO_LEADER = -1
 METADATA_VERSION = "metadata.version"
 ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
 TRANSACTION_VERSION = "transaction.version"
+GROUP_VERSION = "group.version"
 
 Resource = tuple[int, str]
 """A configured thing: its `ResourceType` and its name; the name is empty for the default of all brokers."""
@@ -156,6 +157,11 @@ class Image:
     def transaction_version(self) -> int:
         """Of a cluster where nobody has set it: what holds without the feature."""
         return self.features.get(TRANSACTION_VERSION, 0)
+
+    @property
+    def consumer_groups_enabled(self) -> bool:
+        """group.version 1: groups may use the consumer protocol (KIP-848)."""
+        return self.features.get(GROUP_VERSION, 0) >= 1
 
     def check(self) -> None:
         assert len(self.topics) == len(self.topics_by_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.base.errors import ErrorCode
+from penstock.base.expressions import matches
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.transactions.state import State
 from penstock.core.transactions.states import LABELS
@@ -60,5 +61,7 @@ def _fits(known: Transaction, request: ListTransactionsRequest, now: Now) -> boo
     if request.state_filters and known.status.label not in request.state_filters:
         return False
     if request.producer_id_filters and known.producer_id not in request.producer_id_filters:
+        return False
+    if request.transactional_id_pattern and not matches(request.transactional_id_pattern, known.transactional_id):
         return False
     return request.duration_filter < 0 or now.wall_ms - known.started_ms >= request.duration_filter

@@ -22,8 +22,8 @@ from penstock.protocol.generated.offset_fetch_request import OffsetFetchRequestG
 
 NOW = Now(0, 1_700_000_000_000)
 V9 = RequestContext(9)
-KIP848_EPOCH = CoordinatorRecord(bytes.fromhex("000300066b6970383438"), bytes.fromhex("00000000000400"))
-KIP848_MEMBER = CoordinatorRecord(bytes.fromhex("000500066b697038343800016d"), b"\0\0")
+STREAMS_EPOCH = CoordinatorRecord(b"\x00\x11\x00\x07streams", bytes.fromhex("00000000000400"))
+STREAMS_MEMBER = CoordinatorRecord(b"\x00\x13\x00\x07streams\x00\x01m", b"\0\0")
 
 
 class Zeroes:
@@ -84,7 +84,7 @@ def test_tombstones_for_what_is_unknown_are_no_ops() -> None:
     store = Store()
     store.replay(records.offset_tombstone("g", "t", 0), 0, -1)
     store.replay(records.group_tombstone("g"), 1, -1)
-    store.replay(CoordinatorRecord(KIP848_EPOCH.key, None), 2, -1)
+    store.replay(CoordinatorRecord(STREAMS_EPOCH.key, None), 2, -1)
     store.replay(CoordinatorRecord(b"\x7f\xff of the future", None), 3, -1)
     store.replay(CoordinatorRecord(b"\x7f\xff of the future", b"\0\0"), 4, -1)
     assert store == Store()
@@ -103,8 +103,8 @@ CHANGES = st.lists(
         st.builds(records.offset_tombstone, st.sampled_from(["g", "h"]), st.just("t"), st.integers(0, 1)),
         st.builds(group, st.integers(0, 9), st.sampled_from(["g", "h"])),
         st.builds(records.group_tombstone, st.sampled_from(["g", "h"])),
-        st.sampled_from([KIP848_EPOCH, KIP848_MEMBER]),
-        st.sampled_from([CoordinatorRecord(KIP848_EPOCH.key, None), CoordinatorRecord(KIP848_MEMBER.key, None)]),
+        st.sampled_from([STREAMS_EPOCH, STREAMS_MEMBER]),
+        st.sampled_from([CoordinatorRecord(STREAMS_EPOCH.key, None), CoordinatorRecord(STREAMS_MEMBER.key, None)]),
     ),
     max_size=30,
 )
@@ -147,18 +147,18 @@ def join(shard: GroupShard, group_id: str) -> list[CoordinatorRecord]:
 
 
 def test_a_group_of_another_type_is_kept_with_its_offsets_and_not_disturbed() -> None:
-    shard = adopted(KIP848_EPOCH, KIP848_MEMBER, offset(5, "kip848"))
-    fetched = shard.fetch_offsets(OffsetFetchRequestGroup(group_id="kip848", topics=None), False, 1, NOW).response
+    shard = adopted(STREAMS_EPOCH, STREAMS_MEMBER, offset(5, "streams"))
+    fetched = shard.fetch_offsets(OffsetFetchRequestGroup(group_id="streams", topics=None), False, 1, NOW).response
     assert fetched.topics[0].partitions[0].committed_offset == 5  # type: ignore[attr-defined]  # a response
     with pytest.raises(KafkaError) as refusal:
-        join(shard, "kip848")
+        join(shard, "streams")
     assert refusal.value.code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     with pytest.raises(KafkaError) as refusal:
-        shard.commit_offsets(OffsetCommitRequest(group_id="kip848"), V9, 1, NOW)
+        shard.commit_offsets(OffsetCommitRequest(group_id="streams"), V9, 1, NOW)
     assert refusal.value.code == ErrorCode.UNKNOWN_MEMBER_ID
     listed = shard.list_groups(ListGroupsRequest(), V9, 1, NOW).response
-    assert [(each.group_id, each.group_type) for each in listed] == [("kip848", "consumer")]  # type: ignore[attr-defined]  # groups
-    (deleted,) = shard.delete_groups(["kip848"], V9, 1, NOW).response  # type: ignore[misc]  # a list of one
+    assert [(each.group_id, each.group_type) for each in listed] == [("streams", "streams")]  # type: ignore[attr-defined]  # groups
+    (deleted,) = shard.delete_groups(["streams"], V9, 1, NOW).response  # type: ignore[misc]  # a list of one
     assert deleted.error_code == ErrorCode.NON_EMPTY_GROUP
     far = Now(10**9, NOW.wall_ms + 10**12)
     (retention,) = shard.timers.due(far.ms)
@@ -166,14 +166,14 @@ def test_a_group_of_another_type_is_kept_with_its_offsets_and_not_disturbed() ->
 
 
 def test_an_empty_group_of_another_type_becomes_a_classic_one_by_joining() -> None:
-    shard = adopted(KIP848_EPOCH)
-    first, *rest = join(shard, "kip848")
-    assert first == (KIP848_EPOCH.key, None)
+    shard = adopted(STREAMS_EPOCH)
+    first, *rest = join(shard, "streams")
+    assert first == (STREAMS_EPOCH.key, None)
     assert [records.key_type(record.key) for record in rest] == [records.GROUP_METADATA]
 
 
 def test_an_empty_group_of_another_type_is_deleted_with_all_that_was_written_of_it() -> None:
-    shard = adopted(KIP848_EPOCH, offset(5, "kip848"))
-    for at, record in enumerate(shard.delete_groups(["kip848"], V9, 1, NOW).records):
+    shard = adopted(STREAMS_EPOCH, offset(5, "streams"))
+    for at, record in enumerate(shard.delete_groups(["streams"], V9, 1, NOW).records):
         shard.replay(record, 10 + at, -1)
     assert shard.state.store == Store()

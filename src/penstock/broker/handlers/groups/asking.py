@@ -14,6 +14,13 @@ def context(session: Session, header: RequestHeader) -> RequestContext:
     return RequestContext(header.api_version, session.client_id, f"/{session.peer.host}")
 
 
+def consumer_groups_enabled(session: Session) -> bool:
+    """By the cluster's group.version and by this broker's `group.coordinator.rebalance.protocols`."""
+    services = session.services
+    protocols = services.config.texts("group.coordinator.rebalance.protocols")
+    return services.image.consumer_groups_enabled and "consumer" in [name.lower() for name in protocols]
+
+
 def refusal(session: Session, operation: Operation, group_id: str) -> ErrorCode | None:
     """Why this client may not do that with the group, before the coordinator is asked."""
     if not is_valid_text(group_id):

@@ -1,7 +1,5 @@
-"""ListTransactions 0-1 (KIP-664, KIP-994): the transactional ids that this broker coordinates.
-
-Deviation: version 2, whose pattern is a regular expression, is not served.
-"""
+"""ListTransactions 0-2 (KIP-664, KIP-994, KIP-1152: by a regular expression): the transactional ids that this broker
+coordinates."""
 
 from __future__ import annotations
 
