@@ -25,14 +25,22 @@ def _consumer_settings(config: BrokerConfig) -> ConsumerConfig:
         max_size=config.number("group.consumer.max.size"),
         assignors=tuple(config.texts("group.consumer.assignors")),
         migration_policy=config.text("group.consumer.migration.policy").lower(),
-        session_timeout=bounded(config, "consumer.session.timeout.ms"),
-        heartbeat_interval=bounded(config, "consumer.heartbeat.interval.ms"),
-        assignment_interval=bounded(config, "consumer.assignment.interval.ms"),
+        session_timeout=Bounded(
+            "consumer.session.timeout.ms",
+            config.number("group.consumer.session.timeout.ms"),
+            config.number("group.consumer.min.session.timeout.ms"),
+            config.number("group.consumer.max.session.timeout.ms"),
+        ),
+        heartbeat_interval=Bounded(
+            "consumer.heartbeat.interval.ms",
+            config.number("group.consumer.heartbeat.interval.ms"),
+            config.number("group.consumer.min.heartbeat.interval.ms"),
+            config.number("group.consumer.max.heartbeat.interval.ms"),
+        ),
+        assignment_interval=Bounded(
+            "consumer.assignment.interval.ms",
+            config.number("group.consumer.assignment.interval.ms"),
+            config.number("group.consumer.min.assignment.interval.ms"),
+            config.number("group.consumer.max.assignment.interval.ms"),
+        ),
     )
-
-
-def bounded(config: BrokerConfig, name: str) -> Bounded:
-    """A number that groups may set, as `consumer.session.timeout.ms`, between what the broker's two others allow."""
-    kind, _, rest = name.partition(".")
-    low, high = config.number(f"group.{kind}.min.{rest}"), config.number(f"group.{kind}.max.{rest}")
-    return Bounded(name, config.number(f"group.{name}"), low, high)
