@@ -26,6 +26,7 @@ from penstock.core.groups.classic import ClassicGroup
 from penstock.core.groups.config import GroupConfig
 from penstock.core.groups.consumer import heartbeat, leaving, migration, timing
 from penstock.core.groups.consumer import overview as consumer_overview
+from penstock.core.groups.consumer import records as consumer_records
 from penstock.core.groups.consumer.events import Downgraded, JoinOverdue, SyncOverdue
 from penstock.core.groups.consumer.heartbeat import HeartbeatContext
 from penstock.core.groups.modern.events import MemberExpired, RevocationExpired
@@ -108,6 +109,8 @@ class GroupShard:
         kind = records.key_type(record.key)
         if kind == records.GROUP_METADATA:
             self._classic_replayed(records.read_group_key(record.key), gone=record.value is None)
+        elif kind == consumer_records.GROUP and record.value is None:
+            self.state.seen_versions.pop(records.read_foreign_group_id(record.key), None)
 
     def _classic_replayed(self, group_id: str, *, gone: bool) -> None:
         """The members' view follows the log: a deleted group is forgotten, and one that was a consumer group until now
