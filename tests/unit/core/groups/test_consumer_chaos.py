@@ -110,7 +110,7 @@ class Groups(RuleBasedStateMachine):
     def come_to_rest(self) -> None:
         """Everybody reports until nothing changes: then each partition that is wanted has one owner, and knows it."""
         self.bench.later(2_000)
-        for _ in range(12):
+        for _ in range(6):
             for name, consumer in list(self.consumers.items()):
                 consumer.owned &= consumer.told
                 self._safely(name, consumer.beat)
@@ -143,14 +143,11 @@ class Groups(RuleBasedStateMachine):
                 assert partition not in seen, f"{partition} is with {seen.get(partition)} and {name}"
                 seen[partition] = name
 
-    @invariant()
-    def a_log_that_is_loaded_says_the_same(self) -> None:
+    def teardown(self) -> None:
+        """A log that is loaded says the same as the one that was lived through."""
         stored = self.bench.shard.state.store.consumers
-        loaded = self.bench.reloaded().shard.state.store.consumers
-        assert loaded == stored
-        for group in stored.values():
-            group.check()
+        assert self.bench.reloaded().shard.state.store.consumers == stored
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestGroups.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
