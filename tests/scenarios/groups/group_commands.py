@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import consumer_commands
 from group_driver import GroupDriver, full, subscription
 
 from penstock.base.errors import ErrorCode
@@ -34,6 +35,7 @@ def run(driver: GroupDriver, line: str) -> str:
     word, *rest = line.split()
     arguments = dict(each.split("=", 1) for each in rest)
     mark = len(driver.told)
+    driver.show_consumer_record = consumer_commands.show_record
     COMMANDS[word](driver, arguments)
     return "\n".join(driver.told[mark:]) or "ok"
 
@@ -303,4 +305,6 @@ COMMANDS: dict[str, Callable[[GroupDriver, Arguments], None]] = {
     "release-commits": release_commits,
     "limit": limit,
     "fail-over": fail_over,
+    "topics": consumer_commands.topics,
+    "report": consumer_commands.report,
 }

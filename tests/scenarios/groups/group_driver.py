@@ -15,6 +15,8 @@ from penstock.core.coordinator.result import CoordinatorRecord, Now
 from penstock.core.coordinator.runtime import Pending, Runtime
 from penstock.core.groups import records
 from penstock.core.groups.config import GroupConfig
+from penstock.core.groups.consumer import records as consumer_records
+from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.shard import GroupShard
 from penstock.protocol.generated.consumer_protocol_subscription import ConsumerProtocolSubscription
 from penstock.records.batch import patch
@@ -64,7 +66,9 @@ class GroupDriver:
         self.append_error: ErrorCode | None = None
         self.holds_commits = False
         self._states: dict[str, str] = {}
-        self.runtime = Runtime(GroupShard(config, self.random))
+        self.metadata = Metadata()
+        self.show_consumer_record: Callable[[int, CoordinatorRecord], str] | None = None
+        self.runtime = Runtime(GroupShard(config, self.random, self.metadata))
         self.runtime.activate(0, self.now)
 
     @property
@@ -99,7 +103,7 @@ class GroupDriver:
                 self.runtime.append_failed(KafkaError(error), self.now)
             else:
                 self.log += batch
-                self.told += [f"write {show_record(record)}" for record in batch]
+                self.told += [f"write {self.show_record(record)}" for record in batch]
                 self.runtime.appended(len(self.log) - 1, self.now)
             if not self.holds_commits:
                 self.runtime.committed(len(self.log), self.now)
@@ -108,6 +112,12 @@ class GroupDriver:
         self.runtime.check()
         if not self.holds_commits:
             self.shard.check()
+
+    def show_record(self, record: CoordinatorRecord) -> str:
+        kind = records.key_type(record.key)
+        if kind in consumer_records.KINDS and self.show_consumer_record is not None:
+            return short(self.show_consumer_record(kind, record))
+        return show_record(record)
 
     def release(self) -> None:
         self.holds_commits = False
@@ -136,7 +146,7 @@ class GroupDriver:
         self.settle()
 
     def reloaded(self) -> Runtime[GroupShard]:
-        runtime = Runtime(GroupShard(self.config, self.random))
+        runtime = Runtime(GroupShard(self.config, self.random, self.metadata))
         if self.log:
             batch = encode_batch(self.log, self.now.wall_ms)
             patch(batch, 0, 0, 0)
@@ -158,6 +168,8 @@ class GroupDriver:
 
     def _tell_states(self) -> None:
         states = {group_id: group.state.value for group_id, group in self.shard.state.groups.items()}
+        consumers = self.shard.state.store.consumers
+        states |= {group_id: group.state.value for group_id, group in consumers.items()}
         for group_id in dict.fromkeys((*self._states, *states)):
             before, after = self._states.get(group_id, "none"), states.get(group_id, "none")
             if before != after:

@@ -45,7 +45,7 @@ def upgrade(state: State, classic: ClassicGroup, now: Now, out: Result) -> Draft
     draft.set_epoch(classic.generation, state.metadata.hash(group.subscribed_topics()))
     for member in members:
         draft.put_target(member.member_id, plain(member.assigned))
-    draft.set_target_epoch(classic.generation, now.wall_ms)
+    draft.set_target_epoch(classic.generation, wall_ms=0)
     for member in members:
         draft.put_current(member)
         expect_heartbeat(state, classic.group_id, member, now)

@@ -86,7 +86,7 @@ def _step(
             member,
             state=MemberState.UNREVOKED_PARTITIONS,
             epoch=epoch,
-            previous_epoch=member.epoch,
+            previous_epoch=_previous(member, epoch),
             assigned=kept,
             revoking=revoked,
         )
@@ -96,10 +96,15 @@ def _step(
         member,
         state=MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE,
         epoch=group.target_epoch,
-        previous_epoch=member.epoch,
+        previous_epoch=_previous(member, group.target_epoch),
         assigned=kept,
         revoking={},
     )
+
+
+def _previous(member: ConsumerMember, epoch: int) -> int:
+    """The epoch before, which a client may still speak of that has missed an answer."""
+    return member.previous_epoch if epoch == member.epoch else member.epoch
 
 
 def _without_unsubscribed(
