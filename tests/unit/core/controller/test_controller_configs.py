@@ -224,7 +224,7 @@ def test_the_default_of_all_brokers_shows_only_what_was_set(image, node, replay)
 
 def test_groups_and_metrics_subscriptions_are_shown_with_defaults(image, node, replay):
     image = replay(image, setting(GROUP, "g", "share.auto.offset.reset", "earliest"))
-    assert len(describe(image, node, GROUP, "g").configs) == 17
+    assert len(describe(image, node, GROUP, "g").configs) == 21
     assert entry(image, node, GROUP, "g", "share.auto.offset.reset").config_source == ConfigSource.GROUP
     metrics = {one.name: (one.value, one.config_source) for one in describe(image, node, METRICS, "any").configs}
     assert metrics == {"interval.ms": ("300000", 5), "match": ("", 5), "metrics": ("", 5)}
