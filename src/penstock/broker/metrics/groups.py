@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from penstock.broker.metrics.sources import Sources
 from penstock.broker.metrics.text import Exposition, escaped
 from penstock.broker.partitions import Partitions
+from penstock.core.groups.consumer.group import ConsumerGroupState
 from penstock.core.groups.shard import GroupShard
 from penstock.core.groups.states import GroupState
 from penstock.core.groups.store import CommittedOffset
@@ -19,11 +20,13 @@ from penstock.core.groups.store import CommittedOffset
 _AT_ONCE = 128
 """offsets and groups looked at before the loop gets its turn"""
 _COUNTED = "kafka_coordinator_group_groupmetadatamanager_num"
+_CONSUMERS = "kafka_server_group_coordinator_metrics_consumer_group_count"
 
 
 def groups(sources: Sources, out: Exposition) -> Iterator[None]:
     told = _Told(out, sources.services.partitions)
     states: Counter[GroupState] = Counter()
+    consumers: Counter[ConsumerGroupState] = Counter()
     looked_at = 0
     for shard in list(sources.services.coordinators.shards()):
         for group_id, members, state in _present(shard):
@@ -32,6 +35,9 @@ def groups(sources: Sources, out: Exposition) -> Iterator[None]:
             looked_at += 1
             if looked_at % _AT_ONCE == 0:
                 yield
+        for group in list(shard.state.store.consumers.values()):
+            told.members(group.group_id, len(group.members))
+            consumers[group.state] += 1
         for group_id, topics in list(shard.state.store.offsets.items()):
             for topic, committed in list(topics.items()):
                 told.offsets(group_id, topic, committed)
@@ -40,15 +46,26 @@ def groups(sources: Sources, out: Exposition) -> Iterator[None]:
                     looked_at = 0
                     yield
     _tell_counts(out, states, told.offset_count)
+    _tell_consumers(out, consumers)
     yield
 
 
 def _present(shard: GroupShard) -> list[tuple[str, int, GroupState]]:
-    """Every group of the shard with its members; one that has offsets only is empty."""
+    """Every classic group of the shard with its members; one that has offsets only is empty."""
     state = shard.state
     present = [(group.group_id, len(group.members), group.state) for group in state.groups.values()]
-    present += [(group_id, 0, GroupState.EMPTY) for group_id in state.store.offsets if group_id not in state.groups]
+    present += [(group_id, 0, GroupState.EMPTY) for group_id in state.store.offsets if _is_simple(shard, group_id)]
     return present
+
+
+def _is_simple(shard: GroupShard, group_id: str) -> bool:
+    return group_id not in shard.state.groups and shard.state.store.is_classic(group_id)
+
+
+def _tell_consumers(out: Exposition, states: Counter[ConsumerGroupState]) -> None:
+    tell = out.family(_CONSUMERS, "gauge", "Consumer groups (KIP-848) coordinated here, by their state").append
+    for state in ConsumerGroupState:
+        tell(f'{_CONSUMERS}{{state="{state.value.lower()}"}} {states[state]}\n')
 
 
 def _tell_counts(out: Exposition, states: Counter[GroupState], offsets: int) -> None:

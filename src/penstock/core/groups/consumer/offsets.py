@@ -37,7 +37,7 @@ def check_commit(
     if not transactional and api_version < MEMBER_EPOCHS_FROM:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if epoch > member.epoch or (epoch < member.epoch and not _had_since(member, metadata, epoch, partitions)):
-        raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION if transactional else ErrorCode.STALE_MEMBER_EPOCH)
 
 
 def _had_since(member: ConsumerMember, metadata: Metadata, epoch: int, partitions: Iterable[tuple[str, int]]) -> bool:
