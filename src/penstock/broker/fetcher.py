@@ -245,8 +245,11 @@ class Lane:
                 self._append(key, partition, copy.records)
                 if self._throttle.quota:
                     self._count(key, partition, len(copy.records), copy.high_watermark)
+            start = partition.log.start_offset
             if partition.told(copy.high_watermark, copy.log_start):
                 self._partitions.waiters.moved(partition, 1)
+            if partition.log.start_offset != start and key in self._places:
+                self._changed[key] = None  # the leader waits to hear that records are gone here too
             place.attempts = 0
         except (KafkaError, OSError) as error:
             self._tell_of(partition, error)

@@ -136,6 +136,8 @@ class Partitions:
         if delta.changed_brokers:
             for partition in self.all():
                 self._let_join(partition, changes)
+            for partition in list(self.waiters.hearing):
+                self.waiters.heard(partition)
         return changes
 
     def _let_join(self, partition: Partition, changes: Changes) -> None:
@@ -220,6 +222,8 @@ class Partitions:
         """A follower has fetched, or the ISR has changed: the watermark may move."""
         if partition.advance():
             self.waiters.moved(partition, 1)
+        if self.waiters.hearing:
+            self.waiters.heard(partition)
 
     def cut(self, partition: Partition, offset: int) -> None:
         """As a follower: drop what is at `offset` and above. The checkpoint file goes first: a crash in between must
@@ -264,8 +268,8 @@ class Partitions:
             if partition.log.failure is not None:
                 self.on_failure(partition)
 
-    def delete_before(self, topic: str, index: int, offset: int | None) -> int:
-        """Move a partition's start; None means up to the watermark. Returns where it starts now."""
+    def delete_before(self, topic: str, index: int, offset: int | None) -> tuple[Partition, int]:
+        """Move a partition's start; None means up to the watermark. Returns where that is."""
         partition = self.find(topic, index)
         partition.must_lead()
         target = partition.high_watermark if offset is None else offset
@@ -273,7 +277,9 @@ class Partitions:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{partition.name} has no offset {target} to delete before")
         if not partition.log.config.is_deleted:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{topic} is compacted only: its records are not deleted")
-        return partition.log.delete_before(target)
+        partition.log.delete_before(target)
+        self.waiters.tell_copiers(partition)
+        return partition, target
 
     async def close(self, broker_epoch: int) -> None:
         """Everything synced, then the files that say so."""

@@ -5,10 +5,14 @@ An append wakes them in its own tick. A waiter keeps offsets, never a view of a 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Protocol, cast
 
 from penstock.core.replication.partition import Partition
+
+ENOUGH_BYTES = 1 << 62
+"""whatever a fetch waits for"""
 
 
 class LongPoll(Protocol):
@@ -23,6 +27,25 @@ class Waiters:
         """what to call once a partition's watermark is at least an offset"""
         self._syncing: dict[Partition, list[tuple[int, Callable[[], None]]]] = {}
         """what to call once a partition's log is durable up to an offset"""
+        self.hearing: dict[Partition, list[asyncio.Future[None]]] = {}
+        """who waits for the next word of a partition's followers"""
+
+    def when_heard(self, partition: Partition, heard: asyncio.Future[None]) -> None:
+        """`heard` is done when a follower has fetched again, or the partition is led here no more."""
+        self.hearing.setdefault(partition, []).append(heard)
+
+    def heard(self, partition: Partition) -> None:
+        for one in self.hearing.pop(partition, []):
+            if not one.done():
+                one.set_result(None)
+
+    def tell_copiers(self, partition: Partition) -> None:
+        """There is news that is no records: followers that wait get it at once."""
+        for place in list(partition.copiers):
+            place.mark()
+            poll = place.session.waiting
+            if poll is not None:
+                cast(LongPoll, poll).grew(ENOUGH_BYTES)
 
     def when_synced(self, partition: Partition, offset: int, then: Callable[[], None]) -> None:
         assert partition.log.synced_offset < offset
@@ -78,7 +101,8 @@ class Waiters:
             place.mark()
             poll = place.session.waiting
             if poll is not None:
-                cast(LongPoll, poll).grew(1 << 62)
+                cast(LongPoll, poll).grew(ENOUGH_BYTES)
+        self.heard(partition)
         for _, then in self._passing.pop(partition, []) + self._syncing.pop(partition, []):
             then()
 

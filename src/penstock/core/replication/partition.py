@@ -264,6 +264,16 @@ class Partition:
         replica.fetched(wanted.fetch_offset, wanted.log_start_offset, broker_epoch, self.log.end_offset, now_ms)
         return None if replica.broker_id in leading.isr else leading.expansion(replica, self.high_watermark)
 
+    def low_watermark(self) -> int:
+        """As the leader: below it no copy of a broker that is alive has records any more."""
+        leading, brokers = self.must_lead(), self.cluster.brokers
+        starts = [
+            one.start_offset
+            for one in leading.replicas.values()
+            if one.broker_id in brokers and not brokers[one.broker_id].fenced
+        ]
+        return min([self.log.start_offset, *starts])
+
     def joiner(self) -> IsrChange | None:
         """What to ask of the controller where a follower that waits may join the ISR now."""
         leading = self.leading
