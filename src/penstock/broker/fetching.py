@@ -1,9 +1,9 @@
 """Answering fetches: what the marked positions of a session have to give, now or when enough has come.
 
 A fetch that does not find its `min_bytes` waits: appends to the partitions it watches count towards them, a timer ends
-the wait. Whoever ends it, the positions are read again and answered in the same tick. Consumers read up to the
-watermark and watch it; followers read to the log's end and watch that, and where they have come to is noted: it may
-move the watermark, and so release producers, before their own answer is made.
+the wait. Whoever ends it, the positions are read again and answered: a consumer in the same tick, a follower once all
+that came in this turn of the loop is there. Consumers read up to the watermark and watch it; what followers get is in
+`serving_copies`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import NamedTuple, Protocol, cast
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.network.reply import Parts, Reply
+from penstock.broker.outcomes import Collected, Outcome, told_code
 from penstock.broker.replication_quotas import Throttle
+from penstock.broker.serving_copies import ServingCopies
 from penstock.core.replication.closest import NO_PREFERENCE, preferred
 from penstock.core.replication.fetch_session import NO_SESSION, FetchPartition, FetchSession, FetchSessions
 from penstock.core.replication.isr import IsrChange
@@ -56,24 +58,6 @@ class Wanted(NamedTuple):
     """when a follower's fetch came"""
 
 
-class Outcome(NamedTuple):
-    """What one position has to give."""
-
-    place: FetchPartition
-    error: ErrorCode
-    fetched: Fetched | None
-
-
-class Collected(NamedTuple):
-    outcomes: list[Outcome]
-    """what the answer tells, in order"""
-    seen: list[Outcome]
-    """what was looked at: more than what is told where a session has nothing new to say of a partition"""
-    size_bytes: int
-    at_once: bool
-    """an error or a divergence is in it: nobody should wait for more"""
-
-
 Encode = Callable[[list[Outcome]], Parts]
 
 
@@ -92,13 +76,11 @@ class Fetching:
         self.sessions = sessions
         self._max_bytes = max_bytes
         """of one answer, whatever is asked for"""
-        self._change_isr = change_isr
-        """have the controller asked"""
         self._throttle = throttle
         """of what followers get that are not in sync"""
+        self._copies = ServingCopies(partitions, change_isr, throttle, news_at_once=closest)
         self._closest = closest
-        """Consumers read from the replica in their rack (KIP-392); so followers are told at once where the watermark
-        is."""
+        """Consumers read from the replica in their rack (KIP-392)."""
 
     def begin(
         self, session_id: int, epoch: int, by_id: bool, now_ms: int, *, from_follower: bool = False
@@ -135,27 +117,26 @@ class Fetching:
             return self.told(session, collected, encode)
         return Poll(self, session, wanted, encode, collected.size_bytes).reply
 
-    def collect(self, session: FetchSession, wanted: Wanted, *, first: bool) -> Collected:
+    def collect(self, session: FetchSession, wanted: Wanted, *, first: bool, over: bool = False) -> Collected:
         """Read the marked positions until `max_bytes` is used up. The first that has data gives at least one batch.
-        `first`: the request has just come, and says where a follower is; later looks of a poll do not."""
+        `first`: the request has just come, and says where a follower is; later looks of a poll do not. `over`: there
+        will be no later look."""
+        if wanted.replica_id != CONSUMER:
+            return self._copies.collect(session, wanted, first=first, over=over or wanted.max_wait_ms <= 0)
         room = wanted.max_bytes
         total = 0
         at_once = False
         incremental = session.incremental
         outcomes: list[Outcome] = []
         seen: list[Outcome] = []
-        read = self._read if wanted.replica_id == CONSUMER else self._copy
         for place in list(session.dirty) if incremental else session.places.values():
             if incremental and total and room <= 0:
                 break
-            partition = None
             try:
                 partition = self._partitions.find(place.topic, place.index)
-                fetched = read(partition, place, wanted, min(place.max_bytes, room), not total, first)
+                fetched = self._read(partition, place, wanted, min(place.max_bytes, room), not total)
             except KafkaError as fault:
-                if partition is not None:
-                    partition.traffic.failed_fetches += 1
-                outcome = Outcome(place, _told_code(partition, fault), None)
+                outcome = Outcome(place, told_code(self._partitions, place, fault), None)
                 outcomes.append(outcome)
                 seen.append(outcome)
                 at_once = True
@@ -167,12 +148,10 @@ class Fetching:
             seen.append(outcome)
             if not incremental or fetched.size_bytes or fetched.diverging or _news(place, fetched):
                 outcomes.append(outcome)
-        if self._closest and wanted.replica_id != CONSUMER and outcomes and incremental:
-            at_once = True
         return Collected(outcomes, seen, total, at_once)
 
     def _read(
-        self, partition: Partition, place: FetchPartition, wanted: Wanted, max_bytes: int, min_one: bool, first: bool
+        self, partition: Partition, place: FetchPartition, wanted: Wanted, max_bytes: int, min_one: bool
     ) -> Fetched:
         partition.traffic.fetches += 1
         if not wanted.reader.allows(Operation.READ, Resource.TOPIC, partition.name.topic):
@@ -188,30 +167,6 @@ class Fetching:
             if elsewhere != NO_PREFERENCE:
                 return fetched._replace(slices=[], size_bytes=0, preferred=elsewhere)
         return fetched
-
-    def _copy(
-        self, partition: Partition, place: FetchPartition, wanted: Wanted, max_bytes: int, min_one: bool, first: bool
-    ) -> Fetched:
-        if self._throttle.quota and self._holds_back(partition, wanted.replica_id):
-            max_bytes, min_one = 0, False
-        fetched = partition.copy(place, wanted.replica_id, wanted.broker_epoch, max_bytes, min_one)
-        if place.session.id != NO_SESSION:
-            partition.copiers[place] = None
-            if self._closest:
-                partition.watchers[place] = None
-        if first and fetched.diverging is None:
-            change = partition.heard(place, wanted.broker_epoch, wanted.now_ms)
-            if change is not None:
-                self._change_isr(partition, change)
-            before = partition.high_watermark
-            self._partitions.advance(partition)
-            if partition.high_watermark != before:
-                return fetched._replace(high_watermark=partition.high_watermark)
-        return fetched
-
-    def _holds_back(self, partition: Partition, replica_id: int) -> bool:
-        leading = partition.leading
-        return leading is not None and replica_id not in leading.isr and self._throttle.holds(partition.name)
 
     def told(self, session: FetchSession, collected: Collected, encode: Encode) -> Parts:
         """The answer; the session remembers what its client knows now, and keeps marked what may have more.
@@ -248,13 +203,6 @@ class Fetching:
             watching[place] = None
 
 
-def _told_code(partition: Partition | None, fault: KafkaError) -> ErrorCode:
-    """A damaged copy that others may repair is no reason for a consumer to give up."""
-    if fault.code is not ErrorCode.CORRUPT_MESSAGE or partition is None or partition.described is None:
-        return fault.code
-    return ErrorCode.KAFKA_STORAGE_ERROR if len(partition.described.replicas) > 1 else fault.code
-
-
 def _has_more(place: FetchPartition, fetched: Fetched) -> bool:
     limit = fetched.high_watermark if fetched.aborted is None else fetched.last_stable_offset
     return fetched.diverging is None and fetched.preferred < 0 and place.fetch_offset < limit
@@ -267,7 +215,7 @@ def _news(place: FetchPartition, fetched: Fetched) -> bool:
 class Poll:
     """A fetch that waits."""
 
-    __slots__ = ("_available", "_encode", "_fetching", "_session", "_timer", "_wanted", "reply")
+    __slots__ = ("_available", "_encode", "_ending", "_fetching", "_session", "_timer", "_wanted", "reply")
 
     def __init__(
         self, fetching: Fetching, session: FetchSession, wanted: Wanted, encode: Encode, available_bytes: int
@@ -277,6 +225,7 @@ class Poll:
         self._wanted = wanted
         self._encode = encode
         self._available = available_bytes
+        self._ending = False
         self.reply = Reply()
         self.reply.abandon = self._stop
         if session.id == NO_SESSION:
@@ -285,16 +234,30 @@ class Poll:
             # The same session asks again, from another connection: who waited there gets what there is.
             cast(Poll, session.waiting)._finish()
         session.waiting = self
-        self._timer = asyncio.get_running_loop().call_later(wanted.max_wait_ms / 1000, self._finish)
+        self._timer = asyncio.get_running_loop().call_later(wanted.max_wait_ms / 1000, self._give_up)
 
     def grew(self, size_bytes: int) -> None:
         self._available += size_bytes
-        if self._available >= self._wanted.min_bytes:
+        if self._available < self._wanted.min_bytes:
+            return
+        if self._wanted.replica_id == CONSUMER:
+            self._finish()
+        elif not self._ending:
+            # A follower costs as much for one record as for many: what else comes in this turn goes with it.
+            self._ending = True
+            asyncio.get_running_loop().call_soon(self._end)
+
+    def _end(self) -> None:
+        if self._session.waiting is self:
             self._finish()
 
-    def _finish(self) -> None:
+    def _give_up(self) -> None:
+        """The wait is over."""
+        self._finish(over=True)
+
+    def _finish(self, *, over: bool = False) -> None:
         self._stop()
-        collected = self._fetching.collect(self._session, self._wanted, first=False)
+        collected = self._fetching.collect(self._session, self._wanted, first=False, over=over)
         self.reply.complete(self._fetching.told(self._session, collected, self._encode))
 
     def _stop(self) -> None:

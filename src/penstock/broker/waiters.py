@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from penstock.core.replication.partition import Partition
+from penstock.core.replication.replica import NEVER_MS
 
 ENOUGH_BYTES = 1 << 62
 """whatever a fetch waits for"""
@@ -43,6 +44,7 @@ class Waiters:
         """There is news that is no records: followers that wait get it at once."""
         for place in list(partition.copiers):
             place.mark()
+            place.session.news_ms = NEVER_MS
             poll = place.session.waiting
             if poll is not None:
                 cast(LongPoll, poll).grew(ENOUGH_BYTES)

@@ -18,6 +18,8 @@ from penstock.protocol.registry import APIS
 LENGTH_BYTES = 4
 API_VERSIONS_KEY = 18
 _FIXED = Struct(">hhih")
+_CORRELATION_AT = 8
+"""in a request's frame: behind its length, API key and version"""
 _LENGTH = Struct(">i")
 _LENGTH_AND_ID = Struct(">ii")
 _FLEXIBLE_FROM: dict[int, int] = {key: api.flexible_from for key, api in APIS.items()}
@@ -87,6 +89,10 @@ def encode_response_header(api_key: int, version: int, correlation_id: int) -> b
 
 def decode_response_header(buf: Buffer, api_key: int, version: int, at: int = 0) -> tuple[int, int]:
     """The correlation id, and where the body starts."""
+    if len(buf) - at > _LENGTH.size and not buf[at + _LENGTH.size]:
+        # What every broker sends: no tagged fields, or a body that happens to begin with a zero.
+        (correlation_id,) = _LENGTH.unpack_from(buf, at)
+        return correlation_id, at + _LENGTH.size + response_header_version(api_key, version)
     reader = Reader(buf, at)
     correlation_id = reader.int32()
     if response_header_version(api_key, version):
@@ -107,11 +113,17 @@ class Writable(Protocol):
     def write(self, out: bytearray, version: int) -> None: ...
 
 
-def encode_request(header: RequestHeader, message: Writable) -> bytearray:
-    """The whole frame, written once: a message with megabytes of records is not copied into its frame."""
-    out = bytearray(_LENGTH.size)
-    out += encode_request_header(header)
-    message.write(out, header.api_version)
+def request_head(api_key: int, version: int, client_id: str | None) -> bytes:
+    """What all frames of one request by one client begin with: room for the length, and the header."""
+    return bytes(_LENGTH.size) + encode_request_header(RequestHeader(api_key, version, 0, client_id))
+
+
+def headed_request(head: bytes, correlation_id: int, message: Writable, version: int) -> bytearray:
+    """The whole frame behind what `request_head` gave, written once: a message with megabytes of records is not copied
+    into its frame."""
+    out = bytearray(head)
+    _LENGTH.pack_into(out, _CORRELATION_AT, correlation_id)
+    message.write(out, version)
     _LENGTH.pack_into(out, 0, len(out) - _LENGTH.size)
     return out
 

@@ -124,11 +124,12 @@ class _Link(asyncio.BufferedProtocol):
 
     def send(self, ask: Ask, ticket: Ticket) -> None:
         assert self._transport is not None
+        now_ms = self._client.now_ms()
         try:
             data = self.connection.send(
                 ask.message,
                 ticket,
-                now_ms=self._client.now_ms(),
+                now_ms=now_ms,
                 timeout_ms=ask.timeout_ms,
                 max_version=ask.max_version,
                 answered=ask.answered,
@@ -138,7 +139,8 @@ class _Link(asyncio.BufferedProtocol):
             ticket.fail(error)
             return
         self._transport.write(data)
-        self._watch()
+        if self._alarm is None or self._alarm.when() * 1000 > now_ms + ask.timeout_ms:
+            self._watch()
         if not ask.answered:
             ticket.succeed()
 

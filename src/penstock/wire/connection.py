@@ -15,7 +15,7 @@ from penstock.base.errors import DecodeError, ErrorCode, KafkaError
 from penstock.base.limits import REQUEST_BYTES_MAX
 from penstock.base.ports import Buffer
 from penstock.protocol import registry
-from penstock.protocol.frames import RequestHeader, decode_response_header, encode_request
+from penstock.protocol.frames import decode_response_header, headed_request, request_head
 from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
 from penstock.protocol.generated.api_versions_response import ApiVersionsResponse
 from penstock.protocol.message import Message
@@ -72,6 +72,10 @@ class Connection:
         """when to authenticate again; None where the broker does not ask for that."""
         self.versions: dict[int, VersionRange] = {}
         """what the broker speaks, by API key; empty until `ready`."""
+        self._picked: dict[tuple[int, int | None], int] = {}
+        """versions that were picked from them, by API key and what the caller accepts."""
+        self._heads: dict[tuple[int, int], bytes] = {}
+        """of requests, by API key and version."""
         self.features: dict[str, int] = {}
         """finalized features of the cluster, such as transaction.version."""
         self.ready = False
@@ -110,6 +114,12 @@ class Connection:
 
     def pick_version(self, message: Request, max_version: int | None = None) -> int:
         """The newest version of this request that we, the broker and the caller accept."""
+        picked = self._picked.get((message.API_KEY, max_version))
+        if picked is None:
+            picked = self._picked[message.API_KEY, max_version] = self._pick_version(message, max_version)
+        return picked
+
+    def _pick_version(self, message: Request, max_version: int | None) -> int:
         api = registry.APIS[message.API_KEY]
         theirs = self.versions.get(message.API_KEY)
         if theirs is None:
@@ -159,7 +169,10 @@ class Connection:
         decode: Decode | None = None,
     ) -> Buffer:
         key = message.API_KEY
-        frame = encode_request(RequestHeader(key, version, self._correlation_id, self._client_id), message)
+        head = self._heads.get((key, version))
+        if head is None:
+            head = self._heads[key, version] = request_head(key, version, self._client_id)
+        frame = headed_request(head, self._correlation_id, message, version)
         if answered:
             self._in_flight.append(InFlight(self._correlation_id, key, version, ticket, deadline_ms, decode))
         self._correlation_id = (self._correlation_id + 1) % CORRELATION_IDS
@@ -216,6 +229,7 @@ class Connection:
             self.outbox.append(self._ask_versions(_listed_version(answer), request.deadline_ms))
             return False
         check(answer.error_code, None, "ApiVersions")
+        self._picked.clear()
         self.versions = {api.api_key: VersionRange(api.min_version, api.max_version) for api in answer.api_keys}
         self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features}
         return True

@@ -7,10 +7,11 @@ from penstock.protocol.frames import (
     RequestHeader,
     decode_request_header,
     decode_response_header,
-    encode_request,
     encode_request_header,
     encode_response_header,
+    headed_request,
     request_frame,
+    request_head,
     response_frame,
 )
 from penstock.protocol.generated import request_header, response_header
@@ -77,4 +78,5 @@ def test_frames_begin_with_the_length_of_what_follows() -> None:
     header = RequestHeader(METADATA, 8, 5, None)
     assert request_frame(header, b"body") == b"\0\0\0\x0e" + encode_request_header(header) + b"body"
     asked = MetadataRequest()
-    assert encode_request(header, asked) == request_frame(header, asked.encode(8))
+    head = request_head(METADATA, 8, None)
+    assert headed_request(head, 5, asked, 8) == request_frame(header, asked.encode(8))

@@ -30,6 +30,7 @@ class FetchPartition:
         "index",
         "last_fetched_epoch",
         "leader_epoch",
+        "leading",
         "log_start_offset",
         "log_start_sent",
         "max_bytes",
@@ -50,6 +51,8 @@ class FetchPartition:
         """where a follower's own log starts"""
         self.replica: Replica | None = None
         """the follower that reads here, as the leader sees it; None: a consumer"""
+        self.leading: object | None = None
+        """the leader epoch in which a follower's position was found sound; None: it has changed since"""
         self.high_watermark_sent = -1
         self.log_start_sent = -1
 
@@ -60,7 +63,7 @@ class FetchPartition:
 class FetchSession:
     """A reader's positions. One without an id lives for a single request."""
 
-    __slots__ = ("by_id", "dirty", "epoch", "id", "incremental", "places", "used_ms", "waiting")
+    __slots__ = ("by_id", "dirty", "epoch", "id", "incremental", "news_ms", "places", "quiet", "used_ms", "waiting")
 
     def __init__(self, session_id: int, by_id: bool, now_ms: int) -> None:
         self.id = session_id
@@ -70,6 +73,10 @@ class FetchSession:
         self.places: dict[Place, FetchPartition] = {}
         self.dirty: dict[FetchPartition, None] = {}
         """positions to look at, in the order in which they were marked. Invariant: a subset of `places`."""
+        self.quiet: dict[FetchPartition, None] = {}
+        """positions of a follower of which there may be news, but no records. Invariant: a subset of `places`."""
+        self.news_ms = now_ms
+        """when they were last told"""
         self.incremental = False
         """whether the request at hand names only what changed"""
         self.waiting: object | None = None
@@ -87,6 +94,7 @@ class FetchSession:
         place = self.places.pop((topic, index), None)
         if place is not None:
             self.dirty.pop(place, None)
+            self.quiet.pop(place, None)
         return place
 
 

@@ -240,19 +240,27 @@ class Partition:
         self, wanted: FetchPartition, replica_id: int, broker_epoch: int, max_bytes: int, min_one: bool
     ) -> Fetched:
         """The batches from the wanted offset on for a follower: all that there are. Its position is not noted yet."""
-        leading = self.must_lead()
-        self.check_epoch(wanted.leader_epoch)
-        in_epoch = wanted.leader_epoch != EPOCH_UNKNOWN
-        wanted.replica = leading.replica(replica_id, broker_epoch, in_epoch=in_epoch)
-        diverging = self._diverging(wanted)
-        if diverging is not None:
-            return self._fetched([], 0, None, diverging)
-        self._check_range(wanted)
+        if wanted.leading is None or wanted.leading is not self.leading:
+            diverging = self._meet(wanted, replica_id, broker_epoch)
+            if diverging is not None:
+                return self._fetched([], 0, None, diverging)
         log = self.log
         if wanted.fetch_offset == log.end_offset or (max_bytes <= 0 and not min_one):
             return self._fetched([], 0, None, None)
         slices = log.read(wanted.fetch_offset, max_bytes, limit_offset=log.end_offset, min_one=min_one)
         return self._fetched(slices, sum(piece.length for piece in slices), None, None)
+
+    def _meet(self, wanted: FetchPartition, replica_id: int, broker_epoch: int) -> tuple[int, int] | None:
+        """Check a follower's position once in an epoch; where its history left ours, if it did."""
+        leading = self.must_lead()
+        self.check_epoch(wanted.leader_epoch)
+        in_epoch = wanted.leader_epoch != EPOCH_UNKNOWN
+        wanted.replica = leading.replica(replica_id, broker_epoch, in_epoch=in_epoch)
+        diverging = self._diverging(wanted)
+        if diverging is None:
+            self._check_range(wanted)
+            wanted.leading = leading
+        return diverging
 
     def heard(self, wanted: FetchPartition, broker_epoch: int, now_ms: int) -> IsrChange | None:
         """A follower has fetched at a position that `copy` found sound: it has all before it. What to ask of the
@@ -316,6 +324,10 @@ class Partition:
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{self.name}: offset {wanted.fetch_offset} is outside {log.start_offset} to {log.end_offset}",
             )
+
+    def standing(self) -> Fetched:
+        """Where it is, for a follower that needs no records."""
+        return self._fetched([], 0, None, None)
 
     def _fetched(
         self,

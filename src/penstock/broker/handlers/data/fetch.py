@@ -15,10 +15,11 @@ from itertools import groupby
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.cold_reads import warmed
-from penstock.broker.fetching import CONSUMER, Outcome, Wanted
+from penstock.broker.fetching import CONSUMER, Wanted
 from penstock.broker.leader_hints import Hints
 from penstock.broker.network.reply import Parts, Reply
 from penstock.broker.network.session import Session
+from penstock.broker.outcomes import Outcome
 from penstock.core.replication.fetch_session import FetchSession
 from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
@@ -64,6 +65,7 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
             place.leader_epoch = leader_epoch
             place.last_fetched_epoch = last_epoch
             place.log_start_offset = log_start
+            place.leading = None
     if len(fetch_session.places) > known:
         fetching.settle(fetch_session)
     wanted = Wanted(

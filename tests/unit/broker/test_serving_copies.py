@@ -1,0 +1,168 @@
+"""What a follower's fetch is answered with, and when: records at once, watermarks with them or a while later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+from penstock.broker.fetching import Fetching, Wanted
+from penstock.broker.network.reply import Reply
+from penstock.broker.outcomes import Outcome
+from penstock.broker.partitions import Partitions
+from penstock.broker.replication_quotas import Throttle
+from penstock.broker.system import SystemClock, SystemRandom, ThreadJobs
+from penstock.broker.waiters import Waiters
+from penstock.core.metadata.image import Broker, Image, Partition, Topic
+from penstock.core.replication.fetch_session import FetchSession, FetchSessions
+from penstock.core.replication.quota import ReplicationQuota
+from penstock.records.builder import build_batch
+from penstock.records.record import Record
+from penstock.sim.disk import SimDisk
+
+TOPIC = Topic("t", b"t" * 16, {index: Partition((1, 2), (1, 2), 1, 0, 0) for index in (0, 1)})
+BROKERS = {one: Broker(one, 7, bytes(16), (), (), None, False) for one in (1, 2)}
+IMAGE = Image(topics={"t": TOPIC}, topics_by_id={TOPIC.id: TOPIC}, brokers=BROKERS)
+WAIT_MS = 500
+Told = list[tuple[int, int, int]]
+"""partition, bytes, watermark of each outcome"""
+
+
+class Leader:
+    """Of two partitions, which broker 2 follows in one session."""
+
+    def __init__(self) -> None:
+        jobs = ThreadJobs(asyncio.get_running_loop())
+        disk = SimDisk(Random(1))
+        self.partitions = Partitions(disk, "", SystemClock(), jobs, SystemRandom(), Waiters(), 1, lambda *_: {})
+        self.partitions.open(IMAGE)
+        self.quota = ReplicationQuota(11, 1_000)
+        self.fetching = Fetching(
+            self.partitions,
+            FetchSessions(SystemRandom()),
+            1 << 20,
+            change_isr=lambda *_: None,
+            throttle=Throttle(self.quota, SystemClock()),
+        )
+        self.now_ms = 0
+        self.session: FetchSession
+
+    def append(self, index: int) -> None:
+        batch = build_batch([Record.of(None, b"value", 0)])
+        self.partitions.append(self.partitions.find("t", index), batch, 0, len(batch))
+
+    def begin(self) -> None:
+        """The first request of the session, answered at once."""
+        self.session = self.fetching.begin(0, 0, True, self.now_ms, from_follower=True)
+        self._name({0: 0, 1: 0})
+        self.fetching.answer(self.session, self._wanted(0), lambda _: [])
+
+    def fetch(self, offsets: dict[int, int], wait_ms: int = WAIT_MS) -> Told | Reply:
+        self.fetching.begin(self.session.id, self.session.epoch, True, self.now_ms, from_follower=True)
+        self._name(offsets)
+        answer: Any = self.fetching.answer(self.session, self._wanted(wait_ms), _told)
+        return answer
+
+    def _name(self, offsets: dict[int, int]) -> None:
+        for index, offset in offsets.items():
+            place = self.session.put(TOPIC.id, index)
+            place.fetch_offset, place.max_bytes, place.leader_epoch = offset, 1 << 20, 0
+            place.log_start_offset, place.leading = 0, None
+
+    def _wanted(self, wait_ms: int) -> Wanted:
+        reader: Any = None
+        return Wanted(1, 1 << 20, wait_ms, False, reader, replica_id=2, broker_epoch=7, now_ms=self.now_ms)
+
+
+def _told(outcomes: list[Outcome]) -> Any:
+    found = [(one.place.index, one.fetched) for one in outcomes if one.fetched is not None]
+    return [(index, fetched.size_bytes, fetched.high_watermark) for index, fetched in found]
+
+
+def on_a_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    def run() -> None:
+        asyncio.run(test())  # type: ignore[arg-type]  # a coroutine function
+
+    run.__name__ = test.__name__
+    return run
+
+
+async def parts(reply: Told | Reply) -> Any:
+    assert isinstance(reply, Reply)
+    async with asyncio.timeout(10):
+        while not reply.done:
+            await asyncio.sleep(0)
+    return reply.parts
+
+
+@on_a_loop
+async def test_what_is_appended_in_one_turn_goes_in_one_answer():
+    leader = Leader()
+    leader.begin()
+    waiting = leader.fetch({})
+    leader.append(0)
+    leader.append(1)
+    leader.append(0)
+    told = await parts(waiting)
+    assert [index for index, _, _ in told] == [0, 1]
+    assert told[0][1] == 2 * told[1][1] > 0, "both batches of partition 0"
+
+
+@on_a_loop
+async def test_a_watermark_that_moved_is_told_with_the_next_records():
+    leader = Leader()
+    leader.begin()
+    leader.append(0)
+    first = leader.fetch({})
+    assert isinstance(first, list) and first[0][2] == 0
+    waiting = leader.fetch({0: 1})
+    assert leader.partitions.find("t", 0).high_watermark == 1, "the follower has it, so it is committed"
+    leader.append(0)
+    assert [(index, mark) for index, _, mark in await parts(waiting)] == [(0, 1)]
+
+
+@on_a_loop
+async def test_a_watermark_is_told_after_a_while_though_other_partitions_have_records_all_the_time():
+    leader = Leader()
+    leader.begin()
+    leader.append(0)
+    leader.fetch({})
+    told: list[int] = []
+    for offset in range(6):
+        leader.append(1)
+        answer = leader.fetch({0: 1, 1: offset} if offset == 0 else {1: offset})
+        assert isinstance(answer, list)
+        told.append(sum(1 for index, _, mark in answer if (index, mark) == (0, 1)))
+        leader.now_ms += 150
+    assert told == [0, 0, 0, 0, 1, 0], "once 500 ms are over, and not again"
+
+
+@on_a_loop
+async def test_who_waits_in_vain_is_told_of_watermarks_at_the_end():
+    leader = Leader()
+    leader.begin()
+    leader.append(0)
+    leader.fetch({})
+    assert await parts(leader.fetch({0: 1}, wait_ms=10)) == [(0, 0, 1)]
+
+
+@on_a_loop
+async def test_a_replica_that_is_not_in_sync_gets_nothing_while_its_rate_is_used_up():
+    leader = Leader()
+    leader.begin()
+    leading = leader.partitions.find("t", 0).leading
+    assert leading is not None
+    leading.isr = leading.maximal_isr = (1,)
+    leader.quota.throttle("t", "0:1", 1)
+    leader.quota.limit = 1
+    leader.append(0)
+    first = leader.fetch({}, wait_ms=0)
+    assert isinstance(first, list) and first[0][1] > 0, "until then nothing was sent"
+    leader.append(0)
+    leader.append(1)
+    second = leader.fetch({0: 1}, wait_ms=0)
+    assert isinstance(second, list) and [index for index, size, _ in second if size] == [1]
+    leader.quota.limit = 1 << 60
+    third = leader.fetch({1: 1}, wait_ms=0)
+    assert isinstance(third, list) and [index for index, size, _ in third if size] == [0]
