@@ -32,6 +32,7 @@ NOT_CONFIGS_OF_A_BROKER = {
     "batch.size": "a producer's",
     "linger.ms": "a producer's",
     "group.protocol": "a consumer's",
+    "share.version": "a feature",
     "metadata.version": "a feature",
     "kraft.version": "a feature",
     "transaction.version": "a feature",

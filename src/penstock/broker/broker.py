@@ -175,7 +175,7 @@ class Broker:
         )
         producer_ids = ProducerIds(lambda: reserve_block(link, config.node_id, lifecycle.broker_epoch))
         self._transacting = self._transactions(partitions, coordinators, producer_ids, creation)
-        self._sharing = self._shares(partitions, creation)
+        self._sharing = self._shares(partitions, coordinators, creation)
         self.services = Services(
             config=config,
             node=self._node,
@@ -197,6 +197,7 @@ class Broker:
             share_coordinators=self._sharing.coordinators,
             share_states=self._sharing.states,
             shares=self._sharing.shares,
+            share_groups=self._sharing.groups,
             telemetry=Telemetry(config.number("telemetry.max.bytes")),
             topic_creation=creation,
         )
@@ -249,11 +250,12 @@ class Broker:
             self._random,
         )
 
-    def _shares(self, partitions: Partitions, creation: TopicCreation) -> Sharing:
+    def _shares(self, partitions: Partitions, coordinators: Coordinators, creation: TopicCreation) -> Sharing:
         return Sharing(
             self.config,
             lambda: self._quorum.image,
             partitions,
+            coordinators,
             creation.create_share_state_topic,
             creation.create_missing,
             self._clock,

@@ -70,7 +70,7 @@ class Coordinators:
         self.lead = self._shards.lead
         self.close = self._shards.close
         self.shards = self._shards.active
-        self._coordinator = self._shards.find
+        self.find = self._coordinator = self._shards.find
         self._offsets = offsets
         self._clock = clock
 

@@ -15,7 +15,13 @@ from penstock.base.ports import Disk, Random
 from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.properties import format_properties, parse_properties
 from penstock.broker.quorum_config import initial_controllers, names_others
-from penstock.core.metadata.image import ELIGIBLE_LEADER_REPLICAS, GROUP_VERSION, METADATA_VERSION, TRANSACTION_VERSION
+from penstock.core.metadata.image import (
+    ELIGIBLE_LEADER_REPLICAS,
+    GROUP_VERSION,
+    METADATA_VERSION,
+    SHARE_VERSION,
+    TRANSACTION_VERSION,
+)
 from penstock.core.metadata.versions import METADATA_VERSION_LATEST
 from penstock.core.raft.snapshot import SnapshotId, decode_snapshot, encode_snapshot
 from penstock.core.raft.voters import KRAFT_VERSION_LATEST, Voter, VoterEndpoint, VoterHistory, Voters
@@ -110,6 +116,7 @@ def _first_records() -> list[Message]:
         FeatureLevelRecord(name=METADATA_VERSION, feature_level=METADATA_VERSION_LATEST),
         FeatureLevelRecord(name=ELIGIBLE_LEADER_REPLICAS, feature_level=1),
         FeatureLevelRecord(name=GROUP_VERSION, feature_level=1),
+        FeatureLevelRecord(name=SHARE_VERSION, feature_level=1),
         FeatureLevelRecord(name=TRANSACTION_VERSION, feature_level=2),
     ]
 

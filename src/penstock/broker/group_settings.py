@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.broker.config import BrokerConfig
 from penstock.core.groups.config import ConsumerConfig, GroupConfig
 from penstock.core.groups.modern.settings import Bounded
+from penstock.core.groups.share.config import ShareGroupConfig
 
 
 def group_settings(config: BrokerConfig) -> GroupConfig:
@@ -17,6 +18,7 @@ def group_settings(config: BrokerConfig) -> GroupConfig:
         offsets_retention_ms=config.number("offsets.retention.minutes") * 60_000,
         offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
         consumer=_consumer_settings(config),
+        share=_share_settings(config),
     )
 
 
@@ -42,5 +44,30 @@ def _consumer_settings(config: BrokerConfig) -> ConsumerConfig:
             config.number("group.consumer.assignment.interval.ms"),
             config.number("group.consumer.min.assignment.interval.ms"),
             config.number("group.consumer.max.assignment.interval.ms"),
+        ),
+    )
+
+
+def _share_settings(config: BrokerConfig) -> ShareGroupConfig:
+    return ShareGroupConfig(
+        max_size=config.number("group.share.max.size"),
+        initialize_retry_ms=config.number("group.share.initialize.retry.interval.ms"),
+        session_timeout=Bounded(
+            "share.session.timeout.ms",
+            config.number("group.share.session.timeout.ms"),
+            config.number("group.share.min.session.timeout.ms"),
+            config.number("group.share.max.session.timeout.ms"),
+        ),
+        heartbeat_interval=Bounded(
+            "share.heartbeat.interval.ms",
+            config.number("group.share.heartbeat.interval.ms"),
+            config.number("group.share.min.heartbeat.interval.ms"),
+            config.number("group.share.max.heartbeat.interval.ms"),
+        ),
+        assignment_interval=Bounded(
+            "share.assignment.interval.ms",
+            config.number("group.share.assignment.interval.ms"),
+            config.number("group.share.min.assignment.interval.ms"),
+            config.number("group.share.max.assignment.interval.ms"),
         ),
     )

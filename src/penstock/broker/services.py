@@ -21,6 +21,7 @@ from penstock.broker.partitions import Partitions
 from penstock.broker.producer_ids import ProducerIds
 from penstock.broker.quorum import Quorum
 from penstock.broker.share_coordinators import ShareCoordinators
+from penstock.broker.share_groups import ShareGroups
 from penstock.broker.share_state import ShareStates
 from penstock.broker.shares import Shares
 from penstock.broker.telemetry import Telemetry
@@ -65,6 +66,7 @@ class Services:
     share_coordinators: ShareCoordinators
     share_states: ShareStates
     shares: Shares
+    share_groups: ShareGroups
     telemetry: Telemetry
     topic_creation: TopicCreation
 

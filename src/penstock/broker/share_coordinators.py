@@ -14,7 +14,7 @@ from penstock.core.metadata.image import Image
 from penstock.core.share.config import ShareConfig
 from penstock.core.share.requests import Delete, Initialize, Read, ShareKey, Summarize, Write
 from penstock.core.share.shard import ShareShard
-from penstock.core.share.state import ShareState
+from penstock.core.share.state import ShareState, ShareSummary
 
 log = Journal(__name__)
 
@@ -66,10 +66,10 @@ class ShareCoordinators:
         coordinator = self._find(request.key)
         await coordinator.answer(coordinator.runtime.shard.delete, request, self._exists(request.key))
 
-    async def summary(self, request: Summarize) -> ShareState | None:
+    async def summary(self, request: Summarize) -> ShareSummary:
         coordinator = self._find(request.key)
         answer = await coordinator.answer(coordinator.runtime.shard.summary, request, self._exists(request.key))
-        return cast("ShareState | None", answer)
+        return cast(ShareSummary, answer)
 
     async def forget_topics(self, topic_ids: list[bytes]) -> None:
         """Topics were deleted: so is what share groups had of them, in every shard."""

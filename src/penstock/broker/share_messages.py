@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.core.share.batches import NO_OFFSET, StateBatch
+from penstock.core.share.batches import StateBatch
 from penstock.core.share.requests import Delete, Initialize, Read, Summarize, Write
-from penstock.core.share.state import NOT_COUNTED, ShareState
+from penstock.core.share.state import ShareSummary
 from penstock.protocol.generated import (
     delete_share_group_state_request as delete,
 )
@@ -24,18 +24,6 @@ from penstock.protocol.generated import (
 from penstock.protocol.generated import (
     write_share_group_state_request as write,
 )
-
-
-class ShareSummary(NamedTuple):
-    state_epoch: int
-    leader_epoch: int
-    start_offset: int
-    """-1: not begun, or not known at all"""
-    delivery_complete_count: int
-    """records above the start offset that are done with; -1: not counted"""
-
-
-NOTHING_KNOWN = ShareSummary(0, 0, NO_OFFSET, NOT_COUNTED)
 
 
 def initialize_request(asked: Initialize) -> initialize.InitializeShareGroupStateRequest:
@@ -81,12 +69,6 @@ def summary_request(asked: Summarize) -> summarize.ReadShareGroupStateSummaryReq
 
 def state_batches(told: Iterable[Any]) -> tuple[StateBatch, ...]:
     return tuple(StateBatch(one.first_offset, one.last_offset, one.delivery_state, one.delivery_count) for one in told)
-
-
-def summary(state: ShareState | None) -> ShareSummary:
-    if state is None:
-        return NOTHING_KNOWN
-    return ShareSummary(state.state_epoch, state.leader_epoch, state.start_offset, state.delivery_complete_count)
 
 
 def told_summary(result: Any) -> ShareSummary:

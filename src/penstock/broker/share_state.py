@@ -13,14 +13,12 @@ from typing import Any, NamedTuple, TypeVar
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import SHARE_STATE_TOPIC
 from penstock.base.ports import Clock
-from penstock.broker import share_messages as messages
 from penstock.broker.peers import Peers
 from penstock.broker.share_coordinators import ShareCoordinators
-from penstock.broker.share_messages import ShareSummary
 from penstock.core.metadata.image import NO_LEADER, Image
 from penstock.core.share.batches import NO_OFFSET, StateBatch
 from penstock.core.share.requests import Delete, Initialize, Read, ShareKey, Summarize, Write
-from penstock.core.share.state import NOT_COUNTED
+from penstock.core.share.state import NOT_COUNTED, ShareSummary
 from penstock.protocol.message import Message
 
 T = TypeVar("T")
@@ -67,7 +65,7 @@ class ShareStates:
         await self._ask(
             request.key,
             lambda: self._coordinators.initialize(request),
-            lambda: messages.initialize_request(request),
+            lambda: _messages().initialize_request(request),
             lambda result: None,
         )
 
@@ -79,10 +77,10 @@ class ShareStates:
             return StoredShare(found.state_epoch, found.start_offset, found.batches)
 
         def there(result: Any) -> StoredShare:
-            batches = messages.state_batches(result.state_batches)
+            batches = _messages().state_batches(result.state_batches)
             return StoredShare(result.state_epoch, result.start_offset, batches)
 
-        return await self._ask(request.key, here, lambda: messages.read_request(request), there)
+        return await self._ask(request.key, here, lambda: _messages().read_request(request), there)
 
     async def write(
         self,
@@ -98,7 +96,10 @@ class ShareStates:
         key = ShareKey(group_id, topic_id, partition)
         request = Write(key, state_epoch, leader_epoch, start_offset, delivery_complete_count, tuple(batches))
         await self._ask(
-            key, lambda: self._coordinators.write(request), lambda: messages.write_request(request), lambda result: None
+            key,
+            lambda: self._coordinators.write(request),
+            lambda: _messages().write_request(request),
+            lambda result: None,
         )
 
     async def delete(self, group_id: str, topic_id: bytes, partition: int) -> None:
@@ -106,17 +107,19 @@ class ShareStates:
         await self._ask(
             request.key,
             lambda: self._coordinators.delete(request),
-            lambda: messages.delete_request(request),
+            lambda: _messages().delete_request(request),
             lambda result: None,
         )
 
     async def summary(self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int = -1) -> ShareSummary:
         request = Summarize(ShareKey(group_id, topic_id, partition), leader_epoch)
 
-        async def here() -> ShareSummary:
-            return messages.summary(await self._coordinators.summary(request))
-
-        return await self._ask(request.key, here, lambda: messages.summary_request(request), messages.told_summary)
+        return await self._ask(
+            request.key,
+            lambda: self._coordinators.summary(request),
+            lambda: _messages().summary_request(request),
+            lambda result: _messages().told_summary(result),
+        )
 
     async def _ask(
         self, key: ShareKey, here: Callable[[], Awaitable[T]], message: Callable[[], Message], there: Callable[[Any], T]
@@ -143,4 +146,11 @@ class ShareStates:
         if leader == self._node_id:
             return await here()
         answer = await self._peers.ask(leader, message(), _TIMEOUT_MS)
-        return there(messages.only_result(answer))
+        return there(_messages().only_result(answer))
+
+
+def _messages() -> Any:
+    """Only where the coordinator is another broker."""
+    from penstock.broker import share_messages  # noqa: PLC0415 a cluster of one never needs it, and starts sooner without
+
+    return share_messages

@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable
 from penstock.base.ids import SHARE_STATE_TOPIC
 from penstock.base.ports import Clock, Random
 from penstock.broker.config import BrokerConfig
+from penstock.broker.coordinators import Coordinators
 from penstock.broker.dead_letters import DeadLetters
+from penstock.broker.end_offsets import EndOffsets
 from penstock.broker.partitions import Partitions
 from penstock.broker.peers import Peers
 from penstock.broker.share_coordinators import ShareCoordinators
+from penstock.broker.share_groups import ShareGroups
 from penstock.broker.share_settings import GroupSettings
 from penstock.broker.share_state import ShareStates
 from penstock.broker.shares import Shares
@@ -26,6 +29,7 @@ class Sharing:
         config: BrokerConfig,
         image: Callable[[], Image],
         partitions: Partitions,
+        groups: Coordinators,
         create_topic: Callable[[], Awaitable[None]],
         create_missing: Callable[[list[str]], Awaitable[None]],
         clock: Clock,
@@ -54,12 +58,15 @@ class Sharing:
             config.number("group.share.max.share.sessions"),
             self._dead_letters.bury,
         )
+        ends = EndOffsets(config.node_id, image, partitions, self._peers)
+        self.groups = ShareGroups(groups, self.states, image, ends)
 
     def _cut(self, partition: int, offset: int) -> None:
         self._partitions.delete_before(SHARE_STATE_TOPIC, partition, offset)
 
     async def close(self) -> None:
         self.shares.close()
+        await self.groups.close()
         await self.coordinators.close()
         await self._dead_letters.close()
         await self._peers.close()

@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli import share_groups
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.offsets import Place, parse_place
 from penstock.cli.options import add_dry_run, add_yes, client_config, confirm, make_admin, subcommand
@@ -59,12 +60,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def list_groups(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        found = admin.groups()
+        found = sorted(admin.groups() + share_groups.listed(args), key=lambda g: g.group)
     emit(args, found, lambda: table(["GROUP", "STATE", "TYPE"], [(g.group, g.state, g.type) for g in found]))
 
 
 def describe_group(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
+        if share_groups.is_share_group(args, args.group):
+            share_groups.describe(args)
+            return
         found, lags = admin.group(args.group), admin.lag(args.group)
     clients = {m.member_id: m.client_id for m in found.members}
     result = {
@@ -101,6 +105,9 @@ def describe_group(args: argparse.Namespace) -> None:
 
 def list_members(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
+        if share_groups.is_share_group(args, args.group):
+            share_groups.members(args)
+            return
         found = admin.group(args.group).members
     rows = [(m.client_id, m.host, m.member_id, m.instance_id, [str(t) for t in m.assignment]) for m in found]
     emit(args, found, lambda: table(["CLIENT", "HOST", "MEMBER", "INSTANCE", "PARTITIONS"], rows))
@@ -108,6 +115,10 @@ def list_members(args: argparse.Namespace) -> None:
 
 def show_lag(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
+        for name in (g.group for g in share_groups.listed(args) if g.group in args.group):
+            raise Failure(
+                f"{name!r} is a share group: it commits no offsets", f"`penstock group describe {name}` shows its lag"
+            )
         while True:
             found = _lags(admin, args.group)
             if args.watch is not None and sys.stdout.isatty() and not is_json(args):
@@ -160,8 +171,10 @@ def reset_offsets(args: argparse.Namespace) -> None:
 
 def delete_groups(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
+        shares = [g.group for g in share_groups.listed(args)]
         for name in args.group:
-            admin.group(name)
+            if name not in shares:
+                admin.group(name)
         if not args.dry_run:
             confirm(args, f"Delete {', '.join(args.group)} and all committed offsets?")
             admin.delete_groups(args.group)

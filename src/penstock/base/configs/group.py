@@ -60,7 +60,7 @@ GROUP_CONFIGS = table(
         doc="Whether a share group gets the records with the highest number in their header priority first.",
     ),
     ConfigDef(
-        "share.assignment.interval.ms", INT, "1000", low=0, effect=False,
+        "share.assignment.interval.ms", INT, "1000", low=0,
         synonyms=_broker("share.assignment.interval.ms"),
         doc="The shortest time between two assignments computed for a share group.",
     ),
@@ -73,7 +73,7 @@ GROUP_CONFIGS = table(
         doc="How often a record is delivered before it is set aside.",
     ),
     ConfigDef(
-        "share.heartbeat.interval.ms", INT, "5000", low=1, effect=False,
+        "share.heartbeat.interval.ms", INT, "5000", low=1,
         synonyms=_broker("share.heartbeat.interval.ms"),
         doc="How often the members of a share group are asked to report.",
     ),
@@ -96,7 +96,7 @@ GROUP_CONFIGS = table(
         doc="Whether a consumer may prolong its hold on a record.",
     ),
     ConfigDef(
-        "share.session.timeout.ms", INT, "45000", low=1, effect=False, synonyms=_broker("share.session.timeout.ms"),
+        "share.session.timeout.ms", INT, "45000", low=1, synonyms=_broker("share.session.timeout.ms"),
         doc="How long a member of a share group may be silent before it is removed.",
     ),
     ConfigDef(

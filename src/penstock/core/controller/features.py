@@ -11,6 +11,7 @@ from penstock.core.metadata.image import (
     ELIGIBLE_LEADER_REPLICAS,
     GROUP_VERSION,
     METADATA_VERSION,
+    SHARE_VERSION,
     TRANSACTION_VERSION,
     FeatureRange,
     Image,
@@ -29,6 +30,7 @@ SUPPORTED = (
     FeatureRange(GROUP_VERSION, 0, 1),
     FeatureRange(KRAFT_VERSION, 0, 1),
     FeatureRange(METADATA_VERSION, METADATA_VERSION_MIN, METADATA_VERSION_LATEST),
+    FeatureRange(SHARE_VERSION, 0, 1),
     FeatureRange(TRANSACTION_VERSION, 0, 2),
 )
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.core.groups.modern.settings import Bounded
+from penstock.core.groups.share.config import ShareGroupConfig
 
 _SESSION_TIMEOUT = Bounded("consumer.session.timeout.ms", 45_000, 45_000, 60_000)
 _HEARTBEAT_INTERVAL = Bounded("consumer.heartbeat.interval.ms", 5_000, 5_000, 15_000)
@@ -45,3 +46,4 @@ class GroupConfig:
     offsets_retention_check_interval_ms: int = 600_000
     """`offsets.retention.check.interval.ms`"""
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
+    share: ShareGroupConfig = field(default_factory=ShareGroupConfig)

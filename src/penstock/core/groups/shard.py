@@ -31,6 +31,8 @@ from penstock.core.groups.consumer.events import Downgraded, JoinOverdue, SyncOv
 from penstock.core.groups.consumer.heartbeat import HeartbeatContext
 from penstock.core.groups.modern.events import MemberExpired, RevocationExpired
 from penstock.core.groups.modern.metadata import Metadata
+from penstock.core.groups.share import doors as shares
+from penstock.core.groups.share.group import KIND as SHARE
 from penstock.core.groups.state import RequestContext, State
 from penstock.core.groups.states import GroupState
 from penstock.protocol.generated.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
@@ -47,7 +49,7 @@ from penstock.protocol.generated.sync_group_response import SyncGroupResponse
 from penstock.protocol.generated.txn_offset_commit_request import TxnOffsetCommitRequest
 
 
-class GroupShard:
+class GroupShard(shares.ShareDoors):
     """A `core.coordinator.shard.Shard`. Refusals are KafkaErrors, which `refusals` turns into responses."""
 
     def __init__(self, config: GroupConfig, random: Random, metadata: Metadata | None = None) -> None:
@@ -102,7 +104,9 @@ class GroupShard:
 
     def forget_topics(self, topics: list[tuple[str, bytes]], context: None, ticket: int, now: Now) -> Result:
         """Topics were deleted (name, id): their offsets go too."""
-        return expiry.forget_topics(self.state, topics)
+        out = expiry.forget_topics(self.state, topics)
+        out.records += shares.forget_topics(self.state, [topic_id for _, topic_id in topics])
+        return out
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
         self.state.store.replay(record, offset, producer_id)
@@ -136,6 +140,7 @@ class GroupShard:
                 state.expect_heartbeat(member, now)
             if len(group.members) > state.config.max_size:
                 rebalance.prepare(state, group, now, out)
+        shares.expect_everybody(state, now)
         expiry.schedule(state, now)
         return out
 
@@ -165,6 +170,8 @@ class GroupShard:
                 rebalance.on_sync_expired(state, event, now, out)
             case MemberExpired(kind=timing.KIND) | RevocationExpired(kind=timing.KIND) | JoinOverdue() | SyncOverdue():
                 return leaving.on_overdue(state, event, now)
+            case MemberExpired() if event.kind == SHARE:
+                return shares.on_expired(state, event)
             case events.RetentionDue():
                 return expiry.expire(state, now)
             case _:
@@ -196,4 +203,6 @@ class GroupShard:
                 }, "what is stored is what the members were told"
         for consumers in self.state.store.consumers.values():
             consumers.check()
+        for share_group in self.state.store.shares.values():
+            share_group.check()
         self.state.timers.check()

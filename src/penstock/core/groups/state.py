@@ -31,6 +31,8 @@ class State:
     random: Random
     metadata: Metadata = field(default_factory=Metadata)
     """the topics, for groups whose partitions are assigned here"""
+    asked_ms: dict[tuple[str, bytes], int] = field(default_factory=dict)
+    """soft: when a share coordinator was last asked to begin a topic (by group and topic id); no answer has come yet"""
     store: Store = field(default_factory=Store)
     """durable: changed by replay alone"""
     groups: dict[str, ClassicGroup] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from penstock.core.coordinator.result import CoordinatorRecord
 from penstock.core.groups import records
 from penstock.core.groups.consumer import records as consumer_records
 from penstock.core.groups.consumer.group import ConsumerGroup
+from penstock.core.groups.share.group import RECORD_KINDS, ShareGroup
 from penstock.protocol.generated.group_metadata_value import GroupMetadataValue
 from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
 
@@ -69,6 +70,8 @@ class Store:
     consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
     """consumer groups; no id is in two of `groups`, `consumers` and `foreign`"""
     foreign: dict[str, ForeignGroup] = field(default_factory=dict)
+    """share groups are among these too: what holds for every other type of group holds for them"""
+    shares: dict[str, ShareGroup] = field(default_factory=dict)
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
         kind = records.key_type(record.key)
@@ -80,6 +83,8 @@ class Store:
             consumer_records.replay(self.consumers, kind, record)
         elif kind in records.FOREIGN_TYPES:
             self._replay_foreign(kind, record)
+            if kind in RECORD_KINDS:
+                self._replay_share(kind, record)
         # Of an unknown type nothing can be told, not even its group; compaction keeps it for a broker that knows it.
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
@@ -130,6 +135,11 @@ class Store:
             self.groups.pop(group_id, None)
         else:
             self.groups[group_id] = records.read_group_value(record.value)
+
+    def _replay_share(self, kind: int, record: CoordinatorRecord) -> None:
+        from penstock.core.groups.share.records import replay  # noqa: PLC0415 loaded by the first share group
+
+        replay(self.shares, kind, record)
 
     def _replay_foreign(self, kind: int, record: CoordinatorRecord) -> None:
         group_id = records.read_foreign_group_id(record.key)

@@ -19,6 +19,7 @@ METADATA_VERSION = "metadata.version"
 ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
 TRANSACTION_VERSION = "transaction.version"
 GROUP_VERSION = "group.version"
+SHARE_VERSION = "share.version"
 
 Resource = tuple[int, str]
 """A configured thing: its `ResourceType` and its name; the name is empty for the default of all brokers."""
@@ -162,6 +163,11 @@ class Image:
     def consumer_groups_enabled(self) -> bool:
         """group.version 1: groups may use the consumer protocol (KIP-848)."""
         return self.features.get(GROUP_VERSION, 0) >= 1
+
+    @property
+    def share_groups_enabled(self) -> bool:
+        """share.version 1: queues (KIP-932)."""
+        return self.features.get(SHARE_VERSION, 0) >= 1
 
     def check(self) -> None:
         assert len(self.topics) == len(self.topics_by_id)

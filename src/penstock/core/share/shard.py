@@ -22,7 +22,7 @@ from penstock.core.share.requests import (
     Summarize,
     Write,
 )
-from penstock.core.share.state import NOT_COUNTED, ShareState
+from penstock.core.share.state import NOT_COUNTED, NOTHING_KNOWN, ShareState
 
 
 class PruneDue(NamedTuple):
@@ -101,10 +101,11 @@ class ShareShard:
         return Result(None, [records.tombstone(request.key)])
 
     def summary(self, request: Summarize, exists: bool, ticket: int, now: Now) -> Result:
-        """`ShareState`, or None where nothing is known; for whoever looks on."""
+        """`ShareSummary`."""
         _check_key(request.key)
         _check_exists(exists)
-        return Result(self.states.get(request.key), after_writes=True)
+        known = self.states.get(request.key)
+        return Result(NOTHING_KNOWN if known is None else known.summary, after_writes=True)
 
     def forget_topics(self, topic_ids: list[bytes], context: None, ticket: int, now: Now) -> Result:
         """Topics were deleted: so is what share groups had of them."""

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from penstock.core.share.batches import NO_OFFSET, StateBatch, combine
 
 NOT_COUNTED = -1
+
+
+class ShareSummary(NamedTuple):
+    """For whoever looks on."""
+
+    state_epoch: int
+    leader_epoch: int
+    start_offset: int
+    """-1: not begun, or not known at all"""
+    delivery_complete_count: int
+    """records above the start offset that are done with; -1: not counted"""
+
+
+NOTHING_KNOWN = ShareSummary(0, 0, NO_OFFSET, NOT_COUNTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +61,10 @@ class ShareState:
             batches=combine(self.batches, update.batches, start_offset),
             updates=self.updates + 1,
         )
+
+    @property
+    def summary(self) -> ShareSummary:
+        return ShareSummary(self.state_epoch, self.leader_epoch, self.start_offset, self.delivery_complete_count)
 
     def check(self) -> None:
         end = self.start_offset - 1

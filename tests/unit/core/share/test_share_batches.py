@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.share.batches import StateBatch, combine
@@ -28,6 +28,7 @@ def by_offset(told: Iterable[StateBatch], start_offset: int) -> dict[int, tuple[
     return found
 
 
+@settings(deadline=None)
 @given(st.lists(batches(), max_size=8), st.lists(batches(), max_size=8), st.integers(-1, 32))
 def test_each_offset_keeps_its_latest_state(first: list[StateBatch], news: list[StateBatch], start_offset: int):
     known = combine((), first, -1)
@@ -35,6 +36,7 @@ def test_each_offset_keeps_its_latest_state(first: list[StateBatch], news: list[
     assert by_offset(merged, -1) == by_offset([*first, *news], start_offset)
 
 
+@settings(deadline=None)
 @given(st.lists(batches(), max_size=12), st.integers(-1, 32))
 def test_what_comes_out_is_in_order_and_as_short_as_can_be(told: list[StateBatch], start_offset: int):
     merged = combine((), told, start_offset)
@@ -44,6 +46,7 @@ def test_what_comes_out_is_in_order_and_as_short_as_can_be(told: list[StateBatch
     assert all(start_offset <= one.first_offset <= one.last_offset for one in merged)
 
 
+@settings(deadline=None)
 @given(st.lists(batches(), max_size=8))
 def test_telling_it_twice_changes_nothing(told: list[StateBatch]):
     known = combine((), told, -1)

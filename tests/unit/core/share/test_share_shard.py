@@ -18,7 +18,7 @@ from penstock.core.share.batches import StateBatch
 from penstock.core.share.config import ShareConfig
 from penstock.core.share.requests import Delete, Initialize, Read, ShareKey, Summarize, Write
 from penstock.core.share.shard import ShareShard
-from penstock.core.share.state import ShareState
+from penstock.core.share.state import NOTHING_KNOWN, ShareState
 
 TOPIC = bytes(15) + b"\x07"
 KEY, OTHER = ShareKey("g", TOPIC, 0), ShareKey("g", TOPIC, 1)
@@ -97,7 +97,7 @@ def test_nothing_is_read_or_written_before_it_is_initialized():
     bench = Bench()
     assert refusal(lambda: bench.ask(bench.shard.read, Read(KEY, 0))) is ErrorCode.INVALID_REQUEST
     assert refusal(lambda: bench.write(ACKED)) is ErrorCode.INVALID_REQUEST
-    assert bench.ask(bench.shard.summary, Summarize(KEY, 0)) is None
+    assert bench.ask(bench.shard.summary, Summarize(KEY, 0)) == NOTHING_KNOWN
     assert bench.log == []
 
 
@@ -165,7 +165,7 @@ def test_a_deleted_partition_is_not_known_any_more():
     bench = Bench()
     bench.begin()
     bench.ask(bench.shard.delete, Delete(KEY))
-    assert bench.ask(bench.shard.summary, Summarize(KEY, 0)) is None
+    assert bench.ask(bench.shard.summary, Summarize(KEY, 0)) == NOTHING_KNOWN
     assert bench.again() == {}
 
 
@@ -246,7 +246,7 @@ def requests(draw: st.DrawFn) -> object:
             return Write(key, *epochs, draw(st.integers(-1, 12)), 0, tuple(told))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(requests(), max_size=40), st.integers(0, 3))
 def test_a_loaded_log_gives_the_same_state_and_so_does_what_is_left_of_it(asked: list[object], updates: int):
     bench = Bench(updates_per_snapshot=updates)

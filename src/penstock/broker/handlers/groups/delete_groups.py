@@ -1,4 +1,4 @@
-"""DeleteGroups 0-2: empty groups go, with their offsets (KIP-229)."""
+"""DeleteGroups 0-2: empty groups go, with their offsets (KIP-229), share groups with their state (KIP-932)."""
 
 from __future__ import annotations
 
@@ -19,5 +19,9 @@ async def handle(session: Session, header: RequestHeader, request: DeleteGroupsR
             allowed.append(group_id)
         else:
             results.append(DeletableGroupResult(group_id=group_id, error_code=refused))
-    results += await session.services.coordinators.delete_groups(allowed, context(session, header))
+    services = session.services
+    kept = await services.share_groups.delete_states(allowed)
+    results += [DeletableGroupResult(group_id=group_id, error_code=code) for group_id, code in kept.items()]
+    left = [group_id for group_id in allowed if group_id not in kept]
+    results += await services.coordinators.delete_groups(left, context(session, header))
     return DeleteGroupsResponse(results=results)

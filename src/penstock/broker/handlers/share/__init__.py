@@ -1,1 +1,3 @@
-"""What members of share groups ask of the brokers that lead their partitions: records, and what becomes of them."""
+"""What is asked about share groups: by their members of group coordinators and of the brokers that lead partitions, by
+operators, and by brokers of the share coordinators that keep their state.
+"""

@@ -3,7 +3,7 @@ to its records (KIP-1226 counts, from version 1 on)."""
 
 from __future__ import annotations
 
-from penstock.broker.handlers.shares.asking import outcomes
+from penstock.broker.handlers.share.outcomes import outcomes
 from penstock.broker.network.session import Session
 from penstock.broker.share_messages import state_batches
 from penstock.core.share.requests import ShareKey, Write

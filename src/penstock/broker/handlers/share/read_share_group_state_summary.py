@@ -3,10 +3,10 @@ describes it (KIP-1226 counts, from version 1 on)."""
 
 from __future__ import annotations
 
-from penstock.broker.handlers.shares.asking import outcomes
+from penstock.broker.handlers.share.outcomes import outcomes
 from penstock.broker.network.session import Session
-from penstock.broker.share_messages import ShareSummary, summary
 from penstock.core.share.requests import ShareKey, Summarize
+from penstock.core.share.state import ShareSummary
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.read_share_group_state_summary_request import (
     PartitionData,
@@ -25,7 +25,8 @@ async def handle(
     coordinators = session.services.share_coordinators
 
     async def ask(key: ShareKey, asked: PartitionData) -> ShareSummary:
-        return summary(await coordinators.summary(Summarize(key, asked.leader_epoch)))
+        found: ShareSummary = await coordinators.summary(Summarize(key, asked.leader_epoch))
+        return found
 
     def tell(partition: int, found: ShareSummary) -> PartitionResult:
         return PartitionResult(partition=partition, **found._asdict())

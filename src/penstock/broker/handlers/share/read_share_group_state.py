@@ -3,7 +3,7 @@ before it led, and leaders before it are fenced."""
 
 from __future__ import annotations
 
-from penstock.broker.handlers.shares.asking import outcomes
+from penstock.broker.handlers.share.outcomes import outcomes
 from penstock.broker.network.session import Session
 from penstock.core.share.requests import Read, ShareKey
 from penstock.core.share.state import ShareState

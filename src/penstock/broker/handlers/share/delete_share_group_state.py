@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.broker.handlers.shares.asking import outcomes
+from penstock.broker.handlers.share.outcomes import outcomes
 from penstock.broker.network.session import Session
 from penstock.core.share.requests import Delete, ShareKey
 from penstock.protocol.frames import RequestHeader

@@ -1,0 +1,93 @@
+"""Apache Kafka's kafka-share-groups, on a share group of either kind of broker: what it prints is the same."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from apache_tools import ApacheTools
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from penstock.testing import Cluster
+from tests.conformance.conftest import RunningCluster
+from tests.conformance.share_member import ShareMember
+
+LIMIT_S = 30
+
+
+@pytest.fixture
+def tools(
+    cluster: RunningCluster,
+    tmp_path_factory: pytest.TempPathFactory,
+    record_testsuite_property: Callable[[str, object], None],
+) -> Iterator[ApacheTools]:
+    made = ApacheTools(cluster.bootstrap, tmp_path_factory.getbasetemp() / "share.jsa")
+    yield made
+    made.report(record_testsuite_property)
+
+
+def test_the_life_of_a_share_group(cluster: RunningCluster, tools: ApacheTools, topic_name: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(topic_name, 2, 1)])[topic_name].result(LIMIT_S)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    for number in range(10):
+        producer.produce(topic_name, str(number).encode(), partition=number % 2)
+    assert producer.flush(LIMIT_S) == 0
+    group = f"group-{topic_name}"
+    share = lambda *words: tools.run("kafka-share-groups", *words)  # noqa: E731
+
+    member = ShareMember(cluster.bootstrap, group, [topic_name])
+    member.report_until_assigned(2)
+    assert [group, "Stable"] in share("--list", "--state").table
+    state = share("--describe", "--group", group, "--state").table[-1]
+    assert state[0] == group and state[-2:] == ["Stable", "1"]
+    members = share("--describe", "--group", group, "--members").out
+    assert member.member_id in members and f"{topic_name}:0,1" in members
+    refused = tools.attempt("kafka-share-groups", "--delete", "--group", group)
+    assert "not empty" in (refused.out + refused.err).lower()
+    member.leave()
+
+    reset = ("--reset-offsets", "--group", group, "--topic", topic_name, "--to-earliest", "--execute")
+    table = share(*reset).table
+    assert sorted(row[:4] for row in table if topic_name in row) == [[group, topic_name, str(i), "0"] for i in (0, 1)]
+    offsets = share("--describe", "--group", group, "--offsets").table
+    assert sorted(row[:5] for row in offsets if topic_name in row) == [
+        [group, topic_name, str(i), "0", "5"] for i in (0, 1)
+    ]
+    reset = ("--reset-offsets", "--group", group, "--topic", topic_name, "--to-latest", "--execute")
+    share(*reset)
+    offsets = share("--describe", "--group", group, "--offsets").table
+    assert sorted(row[:5] for row in offsets if topic_name in row) == [
+        [group, topic_name, str(i), "5", "0"] for i in (0, 1)
+    ]
+    assert topic_name in share("--delete-offsets", "--group", group, "--topic", topic_name).out
+    assert not [row for row in share("--describe", "--group", group, "--offsets").table if topic_name in row]
+    assert "success" in share("--delete", "--group", group).out
+    assert group not in share("--list").out
+
+
+def test_penstock_group_shows_share_groups_beside_the_others() -> None:
+    with Cluster() as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        admin.create_topics([NewTopic("tasks", 2, 1)])["tasks"].result(LIMIT_S)
+        member = ShareMember(cluster.bootstrap_servers, "jobs", ["tasks"])
+        member.report_until_assigned(2)
+
+        def penstock(*words: str) -> str:
+            command = [str(Path(sys.executable).parent / "penstock"), "group", *words, "-b", cluster.bootstrap_servers]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+            return done.stdout + done.stderr
+
+        assert "jobs   stable  share" in penstock("ls")
+        described = penstock("describe", "jobs")
+        assert "assignor  simple" in described and "members   1" in described
+        assert "tasks-0,tasks-1" in penstock("members", "jobs")
+        assert "share group" in penstock("lag", "jobs")
+        assert "has members" in penstock("delete", "jobs", "--yes")
+        member.leave()
+        assert "deleted jobs" in penstock("delete", "jobs", "--yes")
+        assert "jobs" not in penstock("ls")
