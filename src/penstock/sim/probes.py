@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from penstock.core.controller.outlook import Outlook
+from penstock.core.coordinator.batches import load_batches
+from penstock.core.coordinator.runtime import Runtime, RuntimeState
 from penstock.core.log.log import Log
 from penstock.core.metadata.image import Image
 from penstock.core.raft.snapshot import SnapshotId
@@ -39,6 +41,7 @@ class PartitionProbe(NamedTuple):
     """a leader's change of the ISR is under way"""
     epoch_start: int
     """of a leader: where the log ended when its epoch began"""
+    last_stable: int
 
 
 class QuorumProbe(NamedTuple):
@@ -123,6 +126,7 @@ def moved_partitions(node: Node, marks: dict[Partition, Mark]) -> Iterator[Parti
             partition.leader_epoch,
             leading and (leading.isr, leading.maximal_isr),
             log.start_offset,
+            log.clean_offset,
         )
         if marks.get(partition) != mark:
             marks[partition] = mark
@@ -153,6 +157,7 @@ def probe_of(partition: Partition) -> PartitionProbe:
         () if leading is None else leading.maximal_isr,
         leading is not None and leading.pending is not None,
         -1 if leading is None else leading.epoch_start,
+        partition.last_stable_offset,
     )
 
 
@@ -172,3 +177,39 @@ def groups_of(node: Node) -> Iterator[tuple[str, str]]:
         for shard in node.broker.services.coordinators.shards():
             for group in shard.state.groups.values():
                 yield group.group_id, group.state.value
+
+
+def open_transactions_of(node: Node) -> Iterator[tuple[str, int]]:
+    """(partition, first offset) of the first open transaction in each log that this broker leads."""
+    if node.broker is not None and node.ready:
+        for partition in node.broker.services.partitions.all():
+            since = partition.log.producers.first_undecided_offset
+            if since is not None and partition.leading is not None:
+                yield str(partition.name), since
+
+
+def coordinators_of(node: Node) -> Iterator[tuple[str, object, object]]:
+    """(name, what it knows, what a new one loads from its log) of each coordinator here."""
+    if node.broker is None or not node.ready:
+        return
+    services = node.broker.services
+    for kind, shards, durable in (
+        ("group coordinator", services.coordinators._shards, _stored_groups),
+        ("transaction coordinator", services.transactions._shards, _stored_transactions),
+    ):
+        for partition, coordinator in shards.local.items():
+            if coordinator.runtime.state is RuntimeState.ACTIVE:
+                loaded: Any = Runtime(shards._make(partition, shards._epochs[partition]), write_timeout_ms=1)
+                for piece in shards._log.read(partition):
+                    for _ in load_batches(loaded, piece):
+                        pass
+                yield f"{kind} {partition}", durable(coordinator.runtime.shard), durable(loaded.shard)
+
+
+def _stored_groups(shard: Any) -> object:
+    store = shard.state.store
+    return (store.offsets, store.pending, {name: value.encode(3) for name, value in store.groups.items()})
+
+
+def _stored_transactions(shard: Any) -> object:
+    return shard.state.transactions

@@ -30,6 +30,7 @@ from penstock.sim.network import Network
 from penstock.sim.options import Options, draw, draw_racks
 from penstock.sim.process import Process
 from penstock.sim.survival import is_whole
+from penstock.sim.transacting import number_of
 from penstock.sim.workload import TOPIC, Workload
 
 _SETUP_US = 60_000_000
@@ -41,9 +42,22 @@ _LOOK_EVERY = 50
 
 _CLOSEST = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
+_INVARIANTS = {
+    "unseen": "L6",
+    "torn-transaction": "T1",
+    "copy-lost": "E1",
+    "copy-duplicate": "E1",
+    "copy-reordered": "E1",
+    "copy-phantom": "E1",
+}
+"""anomalies that have a number; the others are the history's"""
+
 CONFIGS = {
     "offsets.topic.num.partitions": "2",
+    "offsets.retention.check.interval.ms": "2000",
     "transaction.state.log.num.partitions": "2",
+    "log.cleaner.backoff.ms": "1000",
+    "log.cleaner.min.cleanable.ratio": "0.1",
     "group.initial.rebalance.delay.ms": "100",
     "log.flush.offset.checkpoint.interval.ms": "700",
     "log.segment.delete.delay.ms": "500",
@@ -106,7 +120,8 @@ class Run:
         self.cluster.opened = self.watch.opened
         self.cluster.losing = self.watch.gone
         self.workload.on_ack = self._acked
-        self.workload.on_read = self.watch.ghost.consumed
+        self.workload.on_read = self.watch.consumed
+        self.workload.on_commit = self.watch.offset_acked
         if options.racks:
             self.workload.on_source = self._came
 
@@ -161,8 +176,11 @@ class Run:
         self._until(lambda: self.workload.done, _LIVENESS_US, "L2", "every client has finished, having read to the end")
         if not self.workload.done and self.violations:
             self._violated("L2", f"unfinished: {self.workload.unfinished}")
+            if hanging := resting.undecided(self.cluster):
+                self._violated("T4", hanging)
         self._until_quiet("L3", resting.unsettled)
         self._until_quiet("L5", resting.unstable)
+        self._until_quiet("T4", resting.undecided)
         if not self.violations:
             self.watch.at_rest()
 
@@ -190,9 +208,9 @@ class Run:
                 self._violated("bug", f"broker {node_id} ended: {error!r}")
         history = self.workload.history
         history.abandon(self.loop.now_us * 1000)
-        verdict = check(history, read_to_end=not self.violations)
+        verdict = check(history, read_to_end=not self.violations, copies=self.workload.copies, made_of=number_of)
         for anomaly in verdict.anomalies:
-            self._violated("L6" if anomaly.name == "unseen" else "history", str(anomaly))
+            self._violated(_INVARIANTS.get(anomaly.name, "history"), str(anomaly))
         self._shape = verdict.shape
         self._read = verdict.records_read
 

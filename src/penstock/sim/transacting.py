@@ -15,8 +15,9 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from penstock.base.configs.define import ResourceType
 from penstock.base.errors import KafkaError
-from penstock.base.ids import TopicPartition
+from penstock.base.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
 from penstock.sim.check.history import Poll, Send
 from penstock.sim.options import Options
 from penstock.sim.process import Process
@@ -27,7 +28,7 @@ from penstock.wire.offsets import EARLIEST, READ_COMMITTED
 from penstock.wire.positions import Fetched
 from penstock.wire.produce import Settings
 from penstock.wire.sessions import FetchLimits
-from penstock.wire.transactions import Committed, GroupMember, State
+from penstock.wire.transactions import Committed, GroupMember, State, init_producer_id
 
 if TYPE_CHECKING:
     from penstock.sim.workload import Client, Workload
@@ -36,12 +37,15 @@ LEDGER = "ledger"
 COPIES = "copies"
 COPIERS = GroupMember("copiers")
 _LEDGER_PARTITIONS = 2
+_STATE_SEGMENT_BYTES = "1500"
 _REQUEST_MS = 2_000
-_DELIVERY_MS = 4_000
-_TIMEOUT_MS = 8_000
+_DELIVERY_MS = 8_000
+_TIMEOUT_MS = 12_000
 """of a transaction"""
 _BATCH_BYTES = 512
 """small: several batches are under way at once, and each fits into the smallest segment"""
+_PARTITION_BYTES = 1_024
+"""little enough to be copied in one transaction in time, over the slowest network"""
 _POLL_MS = 300
 _ABORTS = 0.25
 _TAKES_OVER = 0.03
@@ -66,6 +70,12 @@ class Transacting:
         some = bool(self._options.transactors or self._options.copiers)
         return ["transactor"] * self._options.transactors + ["copier"] * self._options.copiers + ["auditor"] * some
 
+    @property
+    def copies(self) -> dict[object, object]:
+        """key of a source -> key of its copy"""
+        partitions = range(self._options.partitions if self._options.copiers else 0)
+        return {number: f"{COPIES}-{number}" for number in partitions}
+
     def topics(self, configs: dict[str, str]) -> list[admin.NewTopic]:
         copies = self._options.copies
         found = []
@@ -74,6 +84,17 @@ class Transacting:
         if self._options.copiers:
             found.append(admin.NewTopic(COPIES, self._options.partitions, copies, configs))
         return found
+
+    async def prepare(self, connection: aio.Client) -> None:
+        """The brokers' own topics, with segments so small that they are compacted within a run."""
+        if not self.kinds:
+            return
+        cluster = connection.cluster
+        await connection.run(fetch_offsets(cluster, COPIERS.group_id, []))
+        await connection.run(init_producer_id(cluster, "nobody"))
+        for topic in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC):
+            configs = {"internal.segment.bytes": _STATE_SEGMENT_BYTES, "min.cleanable.dirty.ratio": "0.1"}
+            await connection.run(admin.alter_configs(cluster, ResourceType.TOPIC, topic, configs))
 
     def read(self) -> list[TopicPartition]:
         """What an auditor reads."""
@@ -259,8 +280,13 @@ async def _producer(connection: aio.Client, transactional_id: str) -> aio.Produc
 
 def _reading(isolation: int) -> fetch.Settings:
     limits = FetchLimits(max_wait_ms=_POLL_MS, isolation=isolation)
-    return fetch.Settings(limits=limits, partition_bytes_max=4_096, reset=Reset.EARLIEST)
+    return fetch.Settings(limits=limits, partition_bytes_max=_PARTITION_BYTES, reset=Reset.EARLIEST)
 
 
 def _number(record: Any) -> str:
     return bytes(record.value or b"").rstrip(b".").decode()
+
+
+def number_of(value: object) -> int:
+    """Of which number a value in the copies was made."""
+    return int(str(value).partition("/")[0])

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from functools import partial
 from random import Random
 from typing import Any
 
-from penstock.base.errors import KafkaError
+from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TopicPartition
 from penstock.sim.check.history import History, Poll, Send
 from penstock.sim.cluster import SimCluster, hash_seed, rack_name
@@ -65,6 +65,8 @@ class Workload:
         """called with (partition's name, offset, value) of every record that a consumer was handed"""
         self.on_source: Callable[[int, str, int], None] = lambda partition, rack, node_id: None
         """called with (partition, reader's rack, broker) as records arrive"""
+        self.on_commit: Any = None
+        """called with (group, partition, offset) as a client learns that it is committed"""
         self.finishing = False
         """producers stop; readers and members read to the end, and stop"""
         self.ready = False
@@ -91,6 +93,11 @@ class Workload:
     @property
     def done(self) -> bool:
         return all(client.done for client in self.clients)
+
+    @property
+    def copies(self) -> dict[Any, Any]:
+        """key of a source -> key of its copy"""
+        return self._transacting.copies
 
     @property
     def unfinished(self) -> str:
@@ -170,13 +177,12 @@ class Workload:
         while not self.ready:
             try:
                 async with self.connect(process) as client:
-                    await client.run(admin.create_topics(client.cluster, topics, timeout_ms=5_000))
+                    with _present():
+                        await client.run(admin.create_topics(client.cluster, topics, timeout_ms=5_000))
+                    await self._transacting.prepare(client)
                     self.ready = True
-            except KafkaError as error:
-                if error.code.name == "TOPIC_ALREADY_EXISTS":
-                    self.ready = True
-                else:
-                    await asyncio.sleep(0.1)
+            except KafkaError:
+                await asyncio.sleep(0.1)
 
     async def _produce(self, client: Client, process: Process) -> None:
         settings = Settings(
@@ -279,7 +285,7 @@ class Workload:
         try:
             fetched = await consumer.poll(_POLL_MS)
             if isinstance(consumer, aio.GroupConsumer) and fetched:
-                await consumer.commit()
+                await self._commit(consumer)
         except KafkaError:
             self.complete(client, name, "info")
             return False
@@ -292,6 +298,13 @@ class Workload:
         self.tell_read({f"{TOPIC}-{partition}": found for partition, found in records.items()})
         self.complete(client, name, "ok", [Poll(records)], moved)
         return True
+
+    async def _commit(self, consumer: aio.GroupConsumer) -> None:
+        positions = consumer.core.positions()
+        await consumer.commit(positions)
+        if self.on_commit is not None:
+            for place, committed in positions.items():
+                self.on_commit(GROUP, place, committed.offset)
 
     def tell_read(self, records: Mapping[str, Iterable[tuple[int, object]]]) -> None:
         if self.on_read is not None:
@@ -346,6 +359,16 @@ class Workload:
         if client.open:
             self.history.complete(client.open, "info", self._loop.now_us * 1000)
             client.open = ""
+
+
+@contextlib.contextmanager
+def _present() -> Iterator[None]:
+    """What is there already need not be made."""
+    try:
+        yield
+    except KafkaError as error:
+        if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+            raise
 
 
 def _note_moves(rebalanced: dict[int, None], event: group.Assigned | group.Revoked | group.Lost) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from penstock.sim.check import contents, order
 from penstock.sim.check.anomalies import (
@@ -13,11 +14,13 @@ from penstock.sim.check.anomalies import (
     ALWAYS_ALLOWED,
     Anomaly,
 )
+from penstock.sim.check.copies import copy_anomalies, torn_transactions
 from penstock.sim.check.cycles import cycles
 from penstock.sim.check.facts import Facts
-from penstock.sim.check.history import Operation, Process
+from penstock.sim.check.history import Key, Operation, Process, Value
 from penstock.sim.check.lag import Lag, worst_lag
 
+_NO_COPIES: Mapping[Key, Key] = {}
 EXAMPLES_MAX = 8
 """Anomalies of one name that are kept; the others are counted"""
 
@@ -59,16 +62,25 @@ class Verdict:
         return "\n  ".join([found, *map(str, self.anomalies)])
 
 
-def check(history: Iterable[Operation], *, read_to_end: bool = True, write_order: bool = False) -> Verdict:
+def check(
+    history: Iterable[Operation],
+    *,
+    read_to_end: bool = True,
+    write_order: bool = False,
+    copies: Mapping[Key, Key] = _NO_COPIES,
+    made_of: Callable[[Value], Value] = lambda value: value,
+) -> Verdict:
     """`read_to_end`: everything was read at the end, so that what nobody read is lost. `write_order`: also look at
-    cycles through the order of writes, all of which Kafka allows.
+    cycles through the order of writes, all of which Kafka allows. `copies`: source -> copy, of logs that were copied to
+    the end, exactly once; `made_of` tells of which value of the source one of the copy was made.
     """
     facts = Facts(history)
     subscribed = {step.operation.process: None for step in facts.steps if step.operation.function == "subscribe"}
     kept: list[Anomaly] = []
     counts: Counter[str] = Counter()
     allowed: Counter[str] = Counter()
-    for anomaly in _found(facts, read_to_end, write_order):
+    found = _found(facts, read_to_end, write_order)
+    for anomaly in chain(found, copy_anomalies(facts, copies, made_of) if read_to_end else ()):
         if _is_allowed(anomaly, subscribed, write_order):
             allowed[anomaly.name] += 1
             continue
@@ -85,6 +97,7 @@ def _found(facts: Facts, read_to_end: bool, write_order: bool) -> Iterator[Anoma
         yield from look(facts)
     if read_to_end:
         yield from contents.unseen(facts)
+        yield from torn_transactions(facts)
     yield from cycles(facts, write_order)
 
 

@@ -3,6 +3,7 @@
 P2   a batch that is sent again is known by its sequence, gets its first offsets back and is not appended
 P3   a gap, and an epoch that is over, are refused; what is in order is not
 R7   where a leader says that its log ends, no leader of its epoch or an earlier one has said more
+G3, G4, T5: see `group_ghost` and `transaction_ghost`
 R15  who knows another leader epoch than the leader's is refused, and told which of the two is newer; an ISR is changed
      only by the leader of the epoch, from the partition epoch in force, and with brokers as they are registered
 """
@@ -14,13 +15,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ids import OFFSETS_TOPIC
 from penstock.broker.handlers.controlling import alter_partition
+from penstock.core.groups import offsets
 from penstock.core.log.log import Appended, Log
 from penstock.core.replication.partition import EPOCH_UNKNOWN, Partition
-from penstock.records.batch import HEADER_BYTES, SEQUENCE_MAX, BatchHeader, read_header
+from penstock.records.batch import HEADER_BYTES, SEQUENCE_MAX, BatchHeader, iterate, read_header
 from penstock.sim.cluster import Node
 from penstock.sim.invariants.ghost import Copy, Ghost
+from penstock.sim.invariants.group_ghost import GroupGhost
 from penstock.sim.invariants.producers import Recent
+from penstock.sim.invariants.transaction_ghost import TransactionGhost
 from penstock.sim.process import running_process
 
 _REFUSED = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH)
@@ -31,13 +36,20 @@ class Ears:
         self,
         nodes: dict[str, Node],
         ghost: Ghost,
+        transactions: TransactionGhost,
+        groups: GroupGhost,
         touch: Callable[[Node], None],
+        leads: Callable[[Node, str, str], bool],
         told: Callable[[str, str], None],
     ) -> None:
         self._nodes = nodes
         self._ghost = ghost
+        self._transactions = transactions
+        self._groups = groups
         self._touch = touch
         """look at a broker in the middle of an event"""
+        self._leads = leads
+        """whether a node leads the partition of a state topic that has a key"""
         self._tell = told
         self._latest: dict[str, list[tuple[int, int]]] = {}
         """partition -> (leader epoch, the furthest end that it told)"""
@@ -52,6 +64,8 @@ class Ears:
             (Partition, "copy", self._read),
             (Partition, "latest_for_clients", self._latest_for_clients),
             (alter_partition, "decide_alter_partition", self._alter),
+            (offsets, "commit", self._commit),
+            (offsets, "fetch", self._fetch),
         ]
         before = [(owner, name, vars(owner)[name]) for owner, name, _ in doors]
         try:
@@ -128,12 +142,21 @@ class Ears:
     def _read(self, read: Any) -> Any:
         def heard(partition: Partition, wanted: Any, *args: Any, **more: Any) -> Any:
             fetched = read(partition, wanted, *args, **more)
+            if fetched.aborted is not None and fetched.slices:
+                self._judge_aborted(partition, wanted.fetch_offset, fetched)
             if _verdict(partition, wanted.leader_epoch) is not ErrorCode.NONE:
                 told = f"{wanted.leader_epoch} was served in {partition.leader_epoch}"
                 self._tell("R15", f"{partition.name}: who fetches in epoch {told}")
             return fetched
 
         return heard
+
+    def _judge_aborted(self, partition: Partition, start: int, fetched: Any) -> None:
+        copy = self._copy_of(partition.log)
+        if copy is not None and partition.log.start_offset == 0:
+            end = [header.next_offset for _, header in iterate(memoryview(fetched.slices[-1].read()))][-1]
+            told = [(one.producer_id, one.first_offset) for one in fetched.aborted]
+            self._transactions.told_aborted(str(partition.name), copy, start, end, told)
 
     def _latest_for_clients(self, latest: Any) -> Any:
         def heard(partition: Partition, end: int) -> int:
@@ -160,6 +183,34 @@ class Ears:
             return result
 
         return heard
+
+    def _commit(self, commit: Any) -> Any:
+        def heard(state: Any, request: Any, *args: Any) -> Any:
+            result = commit(state, request, *args)
+            if result.records:
+                self._groups.accepted(state, request)
+            return result
+
+        return heard
+
+    def _fetch(self, fetch: Any) -> Any:
+        def heard(state: Any, request: Any, *args: Any) -> Any:
+            result = fetch(state, request, *args)
+            if self._coordinates(request.group_id):
+                for topic in result.response.topics:
+                    for one in topic.partitions:
+                        if not one.error_code:
+                            self._groups.told(request.group_id, topic.name, one.partition_index, one.committed_offset)
+            return result
+
+        return heard
+
+    def _coordinates(self, group_id: str) -> bool:
+        """Whether the broker that answers is the one that the newest metadata name: another may have been left behind,
+        and its answers are as old."""
+        node = self._nodes[running_process().host]
+        self._touch(node)
+        return self._leads(node, OFFSETS_TOPIC, group_id)
 
     def _judge_alter(self, image: Any, request: Any, response: Any) -> None:
         for asked, answered in zip(request.topics, response.topics, strict=True):

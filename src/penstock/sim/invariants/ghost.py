@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from penstock.base.errors import KafkaError
+from penstock.core.log.log import Log
 from penstock.core.replication.partition import Partition
 from penstock.records.batch import SEQUENCE_MAX
 from penstock.sim.cluster import Node
@@ -43,16 +44,26 @@ class Violation(NamedTuple):
         return f"{self.invariant} at {self.time_us / 1e6:.6f} s, event {self.event}: {self.text}"
 
 
+class Aborted(NamedTuple):
+    """A transaction that a log says was aborted."""
+
+    producer_id: int
+    first: int
+    marker: int
+
+
 class Copy:
     """One replica's log as it was last seen."""
 
     __slots__ = (
+        "aborted",
         "batches",
         "durable",
         "end",
         "epoch",
         "high_watermark",
         "isr",
+        "last_stable",
         "led",
         "newest",
         "on_disk",
@@ -66,6 +77,8 @@ class Copy:
         """producer id -> its last batch"""
         self.recent: dict[int, producers.Recent] = {}
         """producer id -> its epoch, and the batches by which it would know a repeated one"""
+        self.aborted: list[Aborted] = []
+        self.last_stable = 0
         self.end = 0
         self.high_watermark = 0
         self.synced = 0
@@ -80,21 +93,23 @@ class Copy:
 
     def set(self, batches: list[Batch]) -> None:
         self.batches = batches
-        self.newest = {}
-        self.recent = {}
+        self.newest, self.recent, self.aborted = {}, {}, []
         for batch in batches:
             self.learn(batch)
 
     def learn(self, batch: Batch) -> None:
         producer_id = batch.producer[0]
         if producer_id >= 0:
-            self.recent[producer_id] = producers.after(self.recent.get(producer_id), batch)
+            before = self.recent.get(producer_id)
+            if batch.commits is False and before is not None and before.open_since >= 0:
+                self.aborted.append(Aborted(producer_id, before.open_since, batch.base))
+            self.recent[producer_id] = producers.after(before, batch)
             if not batch.control:
                 self.newest[producer_id] = batch
 
     def see(self, probe: PartitionProbe) -> None:
         self.end, self.synced, self.high_watermark = probe.end, probe.synced, probe.high_watermark
-        self.epoch = probe.epoch
+        self.epoch, self.last_stable = probe.epoch, probe.last_stable
 
     def see_disk(self, probe: PartitionProbe) -> None:
         self.on_disk = min(max(self.on_disk, probe.synced), probe.end)
@@ -113,10 +128,16 @@ class Ghost:
         """(partition, leader epoch) -> where its leader's log ended when the epoch began"""
         self._consumed: dict[tuple[str, int], object] = {}
         """(partition, offset) -> what consumers saw there"""
+        self._cleaned: dict[str, int] = {}
+        """partition -> how far any copy was compacted: what is left below is for `compaction_ghost`"""
         self._marks: dict[int, dict[Partition, Mark]] = {}
         """node -> what was last seen of its partitions, in this life"""
         self.led: Callable[[Node, str, int], None] = lambda node, topic, index: None
         """called when a leader has moved, with its topic and index"""
+        self.committing: Callable[[str, Batch, Log], None] = lambda name, batch, log: None
+        """called with each batch that is committed, once and in order"""
+        self.moving: Callable[[Node, Copy, PartitionProbe], None] = lambda node, copy, probe: None
+        """called when a copy has moved, before that is remembered"""
         self._flush = flush
         self._tell = told
 
@@ -150,6 +171,10 @@ class Ghost:
                 continue
             if probe.failure is None and probe.end < min(copy.durable, copy.end):
                 self._tell("S1", f"{where} ends at {probe.end}, {copy.durable} was durable")
+            self._see_cleaned(probe)
+            wrong = next((batch for batch in found if probe.log.epochs.at(batch.base) != batch.epoch), None)
+            if probe.log.config.is_compacted:
+                found = _as_appended(copy, probe.end, found)
             known = {batch.base: batch for batch in copy.batches}
             # What was being written when the power went may be there whole, beyond the end that anybody has seen.
             strange = next((one for one in found if one.base < copy.end and known.get(one.base) != one), None)
@@ -163,7 +188,6 @@ class Ghost:
                 self._cut(where, probe)
             self._check_producers(where, copy, probe, copy.recent)
             self.check_indexes(node.host, probe)
-            wrong = next((batch for batch in found if probe.log.epochs.at(batch.base) != batch.epoch), None)
             if wrong is not None:
                 epoch = probe.log.epochs.at(wrong.base)
                 self._tell("R16", f"{where} holds {wrong}, and takes it for one of epoch {epoch}")
@@ -187,6 +211,7 @@ class Ghost:
 
     def _moved(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
         where = f"{node.host} {probe.name}"
+        self._see_cleaned(probe)
         copy.see_disk(probe)
         if probe.end > copy.end:
             try:
@@ -210,6 +235,7 @@ class Ghost:
             self._leader_moved(where, copy, probe)
             topic, _, index = probe.name.rpartition("-")
             self.led(node, topic, int(index))
+        self.moving(node, copy, probe)
         copy.see(probe)
 
     def _led(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
@@ -219,8 +245,9 @@ class Ghost:
             self._tell("R1", f"{node.host} leads {probe.name} in epoch {probe.epoch}, and broker {other} does")
         self.epoch_starts.setdefault((probe.name, probe.epoch), probe.epoch_start)
         own = {batch.base: batch for batch in copy.batches}
+        floor = max(probe.start, self._cleaned.get(probe.name, 0))
         for batch in self.committed.get(probe.name, {}).values():
-            if batch.base >= probe.start and own.get(batch.base) != batch:
+            if batch.base >= floor and own.get(batch.base) != batch:
                 self._tell("R2", f"{node.host} leads {probe.name} without {batch}, which was committed")
                 return
 
@@ -235,13 +262,17 @@ class Ghost:
     def _reach(self, node_id: int, probe: PartitionProbe) -> int:
         return self.reach(node_id, probe.name, probe.flushes)
 
+    def _see_cleaned(self, probe: PartitionProbe) -> None:
+        if probe.log.clean_offset:
+            self._cleaned[probe.name] = max(probe.log.clean_offset, self._cleaned.get(probe.name, 0))
+
     def _cut(self, where: str, probe: PartitionProbe) -> None:
         """A copy has become shorter."""
         if probe.end >= self.high_watermark.get(probe.name, 0):
             return
         held = {batch for (_, name), copy in self.copies.items() if name == probe.name for batch in copy.batches}
         for batch in self.committed.get(probe.name, {}).values():
-            if batch not in held and batch.base >= probe.start:
+            if batch not in held and batch.base >= max(probe.start, self._cleaned.get(probe.name, 0)):
                 self._tell("R12", f"{where} ends at {probe.end}, and no copy has {batch}, which was committed")
                 return
 
@@ -272,20 +303,24 @@ class Ghost:
     def _commit(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         known = self.committed.setdefault(probe.name, {})
         before = self.high_watermark.get(probe.name, 0)
+        new: list[Batch] = []
         for batch in reversed(copy.batches):
             if batch.next <= before:
                 break
             if batch.next <= probe.high_watermark:
-                other = known.setdefault(batch.base, batch)
-                if other != batch:
-                    self._tell("R4", f"{where} commits {batch}, {other} was committed there")
+                new.append(batch)
         self.high_watermark[probe.name] = probe.high_watermark
+        for batch in reversed(new):
+            other = known.setdefault(batch.base, batch)
+            if other != batch:
+                self._tell("R4", f"{where} commits {batch}, {other} was committed there")
+            self.committing(probe.name, batch, probe.log)
 
     def _grown(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         changed: dict[int, None] = {}
         for batch in read_batches(probe.log, copy.end, probe.end):
             last = copy.batches[-1] if copy.batches else None
-            if batch.base != copy.end and last is not None:
+            if batch.base != copy.end and last is not None and not probe.log.config.is_compacted:
                 self._tell("R14", f"{where}: a batch at {batch.base} follows the end {copy.end}")
             if last is not None and batch.epoch < last.epoch:
                 self._tell("R1", f"{where}: epoch {batch.epoch} at {batch.base} follows {last.epoch}")
@@ -299,9 +334,14 @@ class Ghost:
 
     def _check_sequence(self, where: str, before: Batch | None, batch: Batch) -> None:
         """Against the newest batch of the same producer; a broker forgets none within a run."""
-        if before is None or batch.control:
+        if before is None or batch.control or batch.sequence < 0:
             return
         follows = (before.sequence + before.next - before.base) & SEQUENCE_MAX
         same_epoch = before.producer[1] == batch.producer[1]
         if (same_epoch and batch.sequence != follows) or before.producer[1] > batch.producer[1]:
             self._tell("P1", f"{where}: {batch} follows {before}")
+
+
+def _as_appended(copy: Copy, end: int, found: list[Batch]) -> list[Batch]:
+    """Of a log that is compacted: what is left of it is judged by `compaction_ghost`."""
+    return [one for one in copy.batches if one.next <= end] + [one for one in found if one.base >= copy.end]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from penstock.core.groups.partitions import partition_for
 from penstock.core.metadata.image import NO_LEADER, Image, Partition
 from penstock.sim.cluster import Node
 from penstock.sim.invariants.ghost import Ghost
@@ -78,6 +79,15 @@ class ImageGhost:
             self._tell("R5", f"{node.host} {topic}-{index} waits for {probe.maximal_isr}, the ISR is {described.isr}")
         if not probe.changing and probe.maximal_isr != probe.isr:
             self._tell("R5", f"{node.host} {topic}-{index} waits for {probe.maximal_isr}, and asks for no change")
+
+    def leads(self, node: Node, topic: str, key: str) -> bool:
+        """Whether this broker leads, as it knows itself and as the newest image says, the partition that has a key."""
+        known = self._newest.topic(topic)
+        if known is None:
+            return False
+        index = partition_for(key, len(known.partitions))
+        probe, described = partition_of(node, topic, index), known.partitions[index]
+        return probe is not None and described.leader == node.id and described.leader_epoch == probe.epoch
 
     def _note_life(self, node: Node) -> None:
         incarnation = incarnation_of(node)

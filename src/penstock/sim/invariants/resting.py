@@ -4,6 +4,8 @@ L3  every partition has a leader, all its replicas that are not lost for good ar
     of it is committed (followers from which nobody reads hear of the last watermark with the next record)
 L4  the copies of a partition are the same, byte by byte
 L5  no group rebalances
+T4  no transaction is open
+G6  what group coordinators know is what their logs say, compacted or not; T7  so do transaction coordinators
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from penstock.core.log.log import Log
 from penstock.core.metadata.image import NO_LEADER, Image, Partition
 from penstock.records.batch import iterate
 from penstock.sim.cluster import Node, SimCluster
-from penstock.sim.probes import PartitionProbe, groups_of, image_of, partitions_of
+from penstock.sim.probes import (
+    PartitionProbe,
+    coordinators_of,
+    groups_of,
+    image_of,
+    open_transactions_of,
+    partitions_of,
+)
 
 _RESTING = ("Stable", "Empty", "Dead")
 _READ_BYTES = 1 << 20
@@ -67,12 +76,29 @@ def unstable(cluster: SimCluster) -> str:
     return ""
 
 
+def undecided(cluster: SimCluster) -> str:
+    """A transaction that T4 does not hold for; empty where there is none."""
+    for node in cluster.nodes:
+        for name, since in open_transactions_of(node):
+            return f"{node.host}: {name} has a transaction open since {since}"
+    return ""
+
+
+def reloaded(cluster: SimCluster) -> Iterator[tuple[str, str]]:
+    """Coordinators whose state is another than what a new one would load, with the invariant."""
+    for node in cluster.nodes:
+        for coordinator, state, loaded in coordinators_of(node):
+            if state != loaded:
+                invariant = "T7" if coordinator.startswith("transaction") else "G6"
+                yield invariant, f"{node.host}: the {coordinator} knows {state}, its log says {loaded}"
+
+
 def differences(cluster: SimCluster) -> Iterator[str]:
-    """Copies that are not the same. Each broker compacts by itself: such logs are compared only before it has."""
+    """Copies that are not the same. Each broker compacts by itself: such logs are not compared."""
     known: dict[str, tuple[str, int, int]] = {}
     for node in cluster.nodes:
         for probe in partitions_of(node):
-            if probe.start > 0 or probe.log.clean_offset:
+            if probe.start > 0 or probe.log.config.is_compacted:
                 continue
             told = _sum_of(probe.log)
             host, *other = known.setdefault(probe.name, (node.host, *told))

@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from penstock.base.ids import TopicPartition
+from penstock.core.log.log import Log
 from penstock.sim.cluster import Node, SimCluster
 from penstock.sim.disk import PowerLoss
 from penstock.sim.invariants import resting
+from penstock.sim.invariants.batches import Batch
+from penstock.sim.invariants.compaction_ghost import CompactionGhost
 from penstock.sim.invariants.ears import Ears
-from penstock.sim.invariants.ghost import Ghost
+from penstock.sim.invariants.ghost import Copy, Ghost
+from penstock.sim.invariants.group_ghost import GroupGhost
 from penstock.sim.invariants.image_ghost import ImageGhost
 from penstock.sim.invariants.quorum_ghost import QuorumGhost
-from penstock.sim.probes import partitions_of
+from penstock.sim.invariants.transaction_ghost import TransactionGhost
+from penstock.sim.probes import PartitionProbe, partitions_of
 
 
 class Watch:
@@ -23,8 +29,14 @@ class Watch:
         self._quorum = QuorumGhost(told)
         nodes = {node.id: node for node in cluster.nodes}
         self._images = ImageGhost(nodes, self.ghost, told)
+        self._transactions = TransactionGhost(told)
+        self._groups = GroupGhost(told)
+        self._compaction = CompactionGhost(told)
         self.ghost.led = self._images.check_leader
-        self._ears = Ears({node.host: node for node in cluster.nodes}, self.ghost, self._look, told)
+        self.ghost.committing = self._committing
+        self.ghost.moving = self._moving
+        hosts = {node.host: node for node in cluster.nodes}
+        self._ears = Ears(hosts, self.ghost, self._transactions, self._groups, self._look, self._images.leads, told)
 
     def listening(self) -> contextlib.AbstractContextManager[None]:
         return self._ears.open()
@@ -42,6 +54,8 @@ class Watch:
     def opened(self, node: Node) -> None:
         """The broker has read its disk and serves."""
         self.ghost.opened(node)
+        for probe in partitions_of(node):
+            self._compaction.opened(f"{node.host} {probe.name}", probe)
 
     def gone(self, node: Node, lost_power: bool) -> None:
         """The process is about to go, perhaps because its disk stopped in the middle of an operation."""
@@ -52,10 +66,31 @@ class Watch:
         self.ghost.gone(node, lost_power=lost_power)
         self._quorum.gone(node)
 
+    def consumed(self, name: str, offset: int, value: object) -> None:
+        """A consumer was handed a record, at read_committed where there are transactions."""
+        self.ghost.consumed(name, offset, value)
+        self._transactions.consumed(name, offset)
+
+    def offset_acked(self, group_id: str, place: TopicPartition, offset: int) -> None:
+        """A client was told that its group has come so far."""
+        self._groups.acked(group_id, place.topic, place.partition, offset)
+
+    def _committing(self, name: str, batch: Batch, log: Log) -> None:
+        self._transactions.committed(name, batch, log)
+        self._groups.committed(name, batch, log)
+        self._compaction.committed(name, batch, log)
+
+    def _moving(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
+        where = f"{node.host} {probe.name}"
+        self._transactions.moved(where, copy, probe)
+        self._compaction.moved(node.id, where, probe)
+
     def at_rest(self) -> None:
         """All is mended and every client has finished: what is dear to look at."""
         for fault in resting.differences(self._cluster):
             self._tell("L4", fault)
+        for invariant, fault in resting.reloaded(self._cluster):
+            self._tell(invariant, fault)
         for node in self._cluster.nodes:
             for probe in partitions_of(node):
                 self.ghost.check_indexes(node.host, probe)

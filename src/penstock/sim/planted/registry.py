@@ -11,9 +11,12 @@ from penstock.sim.planted.bug import Bug
 from penstock.sim.planted.cluster import CLUSTER_BUGS
 from penstock.sim.planted.replication import REPLICATION_BUGS
 from penstock.sim.planted.storage import STORAGE_BUGS
+from penstock.sim.planted.transactions import TRANSACTION_BUGS
 from penstock.sim.run import Report, Run
 
-PLANTED: dict[str, Bug] = {bug.name: bug for bug in (*STORAGE_BUGS, *CLUSTER_BUGS, *REPLICATION_BUGS)}
+PLANTED: dict[str, Bug] = {
+    bug.name: bug for bug in (*STORAGE_BUGS, *CLUSTER_BUGS, *REPLICATION_BUGS, *TRANSACTION_BUGS)
+}
 
 
 def find(bug: Bug) -> tuple[int, Report] | None:
