@@ -70,6 +70,25 @@ def test_the_life_of_a_share_group(cluster: RunningCluster, tools: ApacheTools, 
     assert group not in share("--list").out
 
 
+def test_the_console_share_consumer_takes_every_record_and_no_lag_is_left(
+    cluster: RunningCluster, tools: ApacheTools, topic_name: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(topic_name, 2, 1)])[topic_name].result(LIMIT_S)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    for number in range(20):
+        producer.produce(topic_name, str(number).encode(), partition=number % 2)
+    assert producer.flush(LIMIT_S) == 0
+    group = f"group-{topic_name}"
+    from_start = ("--entity-name", group, "--add-config", "share.auto.offset.reset=earliest")
+    tools.run("kafka-configs", "--alter", "--entity-type", "groups", *from_start)
+    limits = ("--max-messages", "20", "--timeout-ms", "30000")
+    consumed = tools.run("kafka-console-share-consumer", "--topic", topic_name, "--group", group, *limits)
+    assert sorted(consumed.lines) == sorted(map(str, range(20)))
+    offsets = tools.run("kafka-share-groups", "--describe", "--group", group, "--offsets").table
+    assert [row[-1] for row in offsets if topic_name in row] == ["0", "0"], offsets
+
+
 def test_penstock_group_shows_share_groups_beside_the_others() -> None:
     with Cluster() as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})

@@ -23,7 +23,7 @@ from penstock.core.sharing.acknowledging import Acknowledgement
 from penstock.core.sharing.acquiring import Batch
 from penstock.core.sharing.choosing import chosen, next_ready_ms
 from penstock.core.sharing.partition import Change, Dead, GivenBack, SharePartition
-from penstock.core.sharing.states import Acquired
+from penstock.core.sharing.states import Acquired, RecordState
 
 log = Journal(__name__)
 
@@ -39,6 +39,7 @@ _REFUSALS = {
     ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
 """what a client is told where the persister refuses"""
+_DONE = (RecordState.ACKNOWLEDGED, RecordState.ARCHIVED)
 _FENCED = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH)
 _TOLD = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -313,10 +314,12 @@ class SharedPartition:
         while self._queue:
             entries, self._queue = self._queue, []
             batches = [batch for entry in entries for batch in entry.batches]
+            start = share.start_offset
+            complete_count = share.complete_count + _completing(batches, start)
             fault: KafkaError | None = None
             try:
                 await self._states.write(
-                    *self.key, self._state_epoch, self.leader_epoch, share.start_offset, batches, share.complete_count
+                    *self.key, self._state_epoch, self.leader_epoch, start, batches, complete_count
                 )
             except KafkaError as refused:
                 fault = refused
@@ -338,6 +341,12 @@ class SharedPartition:
                     entry.told.set_exception(_told(fault))
         self._rearm()
         self.wake()
+
+
+def _completing(batches: list[StateBatch], start_offset: int) -> int:
+    """Records that will be done with once these batches are persisted: until then they count as being with members."""
+    done = (batch for batch in batches if batch.delivery_state in _DONE)
+    return sum(max(0, batch.last_offset - max(batch.first_offset, start_offset) + 1) for batch in done)
 
 
 def _told(fault: KafkaError) -> KafkaError:

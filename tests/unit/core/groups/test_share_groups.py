@@ -26,7 +26,7 @@ def refusal(work: Callable[[], object]) -> tuple[ErrorCode, str | None]:
 def test_a_member_gets_partitions_once_they_are_begun():
     bench = Bench(orders=2)
     joined = bench.heartbeat("m", 0, ["orders"])
-    assert (joined.member_id, joined.member_epoch, joined.heartbeat_interval_ms) == ("m", 1, 5_000)
+    assert (joined.member_id, joined.member_epoch, joined.heartbeat_interval_ms) == ("m", 1, 1_000)
     assert joined.assignment.topic_partitions == []
     assert bench.asked == [Initialization("g", 1, {topic_id("orders"): {0: -1, 1: -1}})]
     bench.begin()
@@ -34,6 +34,7 @@ def test_a_member_gets_partitions_once_they_are_begun():
     told = bench.heartbeat("m", 1)
     [topic] = told.assignment.topic_partitions
     assert (told.member_epoch, topic.topic_id, topic.partitions) == (2, topic_id("orders"), [0, 1])
+    assert told.heartbeat_interval_ms == 5_000, "before, it was asked to come again soon"
     bench.ms += 5_000
     assert bench.heartbeat("m", 2).assignment is None, "nothing has changed"
 

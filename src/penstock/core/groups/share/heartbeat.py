@@ -27,6 +27,8 @@ from penstock.protocol.generated.share_group_heartbeat_request import ShareGroup
 from penstock.protocol.generated.share_group_heartbeat_response import Assignment as ToldAssignment
 from penstock.protocol.generated.share_group_heartbeat_response import ShareGroupHeartbeatResponse, TopicPartitions
 
+SOON_MS = 1_000
+
 
 class Heartbeat(NamedTuple):
     """The answer, and what the share coordinator is to be asked once it is committed."""
@@ -56,10 +58,11 @@ def heartbeat(
     turn.assign()
     told = turn.reconcile(known)
     expect(state, group.group_id, member.member_id, now)
+    initialize = turn.begin()
     response = ShareGroupHeartbeatResponse(
         member_id=told.member_id,
         member_epoch=told.epoch,
-        heartbeat_interval_ms=_number(state, group.group_id, state.config.share.heartbeat_interval),
+        heartbeat_interval_ms=turn.interval_ms(),
     )
     if (
         request.member_epoch == JOIN_EPOCH
@@ -67,7 +70,7 @@ def heartbeat(
         or told.assigned != known.assigned
     ):
         response.assignment = ToldAssignment(topic_partitions=write(told.assigned, TopicPartitions))
-    return Result(Heartbeat(response, turn.begin()), turn.records, after_writes=True)
+    return Result(Heartbeat(response, initialize), turn.records, after_writes=True)
 
 
 class _Turn:
@@ -84,6 +87,7 @@ class _Turn:
         self.epoch = max(group.epoch, 0)
         self.target_epoch = max(group.target_epoch, 0)
         self.target: Assignment = group.targets.get(member.member_id, {})
+        self.is_beginning = False
 
     def note_member(self, known: ShareMember) -> None:
         if self.member != known or self.member.member_id not in self.group.members:
@@ -134,6 +138,7 @@ class _Turn:
 
     def begin(self) -> Initialization | None:
         topics = to_initialize(self.state, self.group, self.topics, self.now)
+        self.is_beginning = bool(topics or self.group.begun.initializing)
         if not topics:
             return None
         begun = initializing(self.state, self.group, topics, self.now)
@@ -141,6 +146,12 @@ class _Turn:
             self.records.append(records.begun_record(self.group.group_id, begun))
         offsets = {topic_id: dict.fromkeys(topic.partitions, NOT_BEGUN) for topic_id, topic in topics.items()}
         return Initialization(self.group.group_id, self.epoch, offsets)
+
+    def interval_ms(self) -> int:
+        """Soon again, where there will be more to tell: partitions are being begun, or a target is due."""
+        interval_ms = _number(self.state, self.group.group_id, self.state.config.share.heartbeat_interval)
+        waits = self.epoch > self.target_epoch or self.is_beginning
+        return min(interval_ms, SOON_MS) if waits else interval_ms
 
     def _subscriptions(self) -> dict[str, list[bytes]]:
         ids = {name: topic_id for name in self.topics if (topic_id := self.state.metadata.topic_id(name)) is not None}
