@@ -24,6 +24,8 @@ async def handle(
     refused = refusal(session, Operation.READ, request.group_id)
     if not request.group_id:
         refused = ErrorCode.INVALID_GROUP_ID
+    if not session.services.image.share_groups_enabled:
+        refused = ErrorCode.UNSUPPORTED_VERSION
     if refused is not None:
         return AlterShareGroupOffsetsResponse(error_code=refused)
     hidden = [topic for topic in request.topics if not _may_read(session, topic.topic_name)]

@@ -20,6 +20,8 @@ async def handle(
     refused = refusal(session, Operation.DELETE, request.group_id)
     if not request.group_id:
         refused = ErrorCode.INVALID_GROUP_ID
+    if not session.services.image.share_groups_enabled:
+        refused = ErrorCode.UNSUPPORTED_VERSION
     if refused is not None:
         return DeleteShareGroupOffsetsResponse(error_code=refused)
     hidden = [one for one in request.topics if not session.allows(Operation.READ, Resource.TOPIC, one.topic_name)]

@@ -37,6 +37,8 @@ async def _describe(
     session: Session, group: DescribeShareGroupOffsetsRequestGroup
 ) -> DescribeShareGroupOffsetsResponseGroup:
     refused = refusal(session, Operation.DESCRIBE, group.group_id)
+    if not session.services.image.share_groups_enabled:
+        refused = ErrorCode.UNSUPPORTED_VERSION
     if refused is not None:
         return DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, error_code=refused)
     try:

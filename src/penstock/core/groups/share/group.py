@@ -57,7 +57,7 @@ class Begun(NamedTuple):
 
 @dataclass(slots=True)
 class ShareGroup:
-    """Changed by replay alone, but for the last field, which is soft."""
+    """Changed by replay alone, but for the last two fields, which are soft."""
 
     group_id: str
     epoch: int = NO_EPOCH
@@ -72,6 +72,8 @@ class ShareGroup:
     begun: Begun = field(default_factory=Begun)
     seen_version: int = field(default=0, compare=False)
     """of the metadata: later changes of topics have not been looked at"""
+    settled: tuple[int, int, int, Begun] | None = field(default=None, compare=False)
+    """the metadata's version, the epochs and the partitions with which a heartbeat found nothing to be done"""
 
     @property
     def is_gone(self) -> bool:
@@ -108,7 +110,10 @@ def without(one: Topics, other: Topics) -> Topics:
     found = {}
     for topic_id, topic in one.items():
         taken = other[topic_id].partitions if topic_id in other else ()
-        partitions = tuple(index for index in topic.partitions if index not in taken)
+        if taken == topic.partitions:
+            continue
+        gone = frozenset(taken)
+        partitions = tuple(index for index in topic.partitions if index not in gone)
         if partitions:
             found[topic_id] = TopicPartitions(topic.name, partitions)
     return found

@@ -52,25 +52,41 @@ def heartbeat(
         client_host=context.client_host,
         topics=known.topics if request.subscribed_topic_names is None else _sorted(request.subscribed_topic_names),
     )
+    outcome = _outcome(state, group, known, member, now)
+    expect(state, group.group_id, member.member_id, now)
+    told = outcome.told
+    response = ShareGroupHeartbeatResponse(
+        member_id=told.member_id, member_epoch=told.epoch, heartbeat_interval_ms=outcome.interval_ms
+    )
+    is_full = request.member_epoch == JOIN_EPOCH or request.subscribed_topic_names is not None
+    if is_full or told.assigned != known.assigned:
+        response.assignment = ToldAssignment(topic_partitions=write(told.assigned, TopicPartitions))
+    return Result(Heartbeat(response, outcome.initialize), outcome.records, after_writes=True)
+
+
+class _Outcome(NamedTuple):
+    told: ShareMember
+    """as the member is from now on"""
+    interval_ms: int
+    records: list[CoordinatorRecord]
+    initialize: Initialization | None = None
+
+
+def _outcome(state: State, group: ShareGroup, known: ShareMember, member: ShareMember, now: Now) -> _Outcome:
+    """Most heartbeats change nothing, and nothing has changed since another of this group found that: then no partition
+    is looked at."""
+    mark = (state.metadata.version, group.epoch, group.target_epoch, group.begun)
+    if group.settled == mark and member == known and known.epoch == group.target_epoch:
+        return _Outcome(known, _number(state, group.group_id, state.config.share.heartbeat_interval), [])
     turn = _Turn(state, group, member, now)
     turn.note_member(known)
     turn.note_epoch(known)
     turn.assign()
     told = turn.reconcile(known)
-    expect(state, group.group_id, member.member_id, now)
     initialize = turn.begin()
-    response = ShareGroupHeartbeatResponse(
-        member_id=told.member_id,
-        member_epoch=told.epoch,
-        heartbeat_interval_ms=turn.interval_ms(),
-    )
-    if (
-        request.member_epoch == JOIN_EPOCH
-        or request.subscribed_topic_names is not None
-        or told.assigned != known.assigned
-    ):
-        response.assignment = ToldAssignment(topic_partitions=write(told.assigned, TopicPartitions))
-    return Result(Heartbeat(response, initialize), turn.records, after_writes=True)
+    if not turn.records and not turn.is_waiting:
+        group.settled = mark
+    return _Outcome(told, turn.interval_ms(), turn.records, initialize)
 
 
 class _Turn:
@@ -147,11 +163,14 @@ class _Turn:
         offsets = {topic_id: dict.fromkeys(topic.partitions, NOT_BEGUN) for topic_id, topic in topics.items()}
         return Initialization(self.group.group_id, self.epoch, offsets)
 
+    @property
+    def is_waiting(self) -> bool:
+        return self.epoch > self.target_epoch or self.is_beginning
+
     def interval_ms(self) -> int:
         """Soon again, where there will be more to tell: partitions are being begun, or a target is due."""
         interval_ms = _number(self.state, self.group.group_id, self.state.config.share.heartbeat_interval)
-        waits = self.epoch > self.target_epoch or self.is_beginning
-        return min(interval_ms, SOON_MS) if waits else interval_ms
+        return min(interval_ms, SOON_MS) if self.is_waiting else interval_ms
 
     def _subscriptions(self) -> dict[str, list[bytes]]:
         ids = {name: topic_id for name in self.topics if (topic_id := self.state.metadata.topic_id(name)) is not None}

@@ -81,12 +81,13 @@ def failed(state: State, tried: Initialization, context: None, ticket: int, now:
 
 def assignable(state: State, group: ShareGroup, topics: Iterable[str]) -> dict[bytes, tuple[int, ...]]:
     """The partitions of these topics that are begun."""
-    begun = group.begun.initialized
-    return {
-        topic_id: tuple(index for index in topic.partitions if index in begun[topic_id].partitions)
-        for topic_id, topic in existing(state, topics).items()
-        if topic_id in begun
-    }
+    found = {}
+    for topic_id, topic in existing(state, topics).items():
+        begun = group.begun.initialized.get(topic_id)
+        if begun is not None:
+            known = frozenset(begun.partitions)
+            found[topic_id] = tuple(index for index in topic.partitions if index in known)
+    return found
 
 
 def is_assignment_pending(state: State, group: ShareGroup, topics: Iterable[str]) -> bool:
