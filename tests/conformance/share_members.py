@@ -29,6 +29,12 @@ VERSION = 2
 Ack = tuple[int, int, Sequence[int]]
 _GROUP_RESOURCE = 32
 _SHARE_KEY = 2
+_COMING = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
 
 
 def address_of(bootstrap_servers: str) -> tuple[str, int]:
@@ -49,12 +55,15 @@ def begin(client: RawClient, key: ShareKey, start: int, state_epoch: int = 1) ->
     """What the group's coordinator does for a partition that is new to the group."""
     request = FindCoordinatorRequest(key_type=_SHARE_KEY, coordinator_keys=[str(key)])
     for _ in range(2000):
-        client.call(request, 6)
-        [topic] = client.call(initialize_request(Initialize(key, state_epoch, start)), 0).results
+        [found] = client.call(request, 6).coordinators
+        if found.error_code:
+            continue
+        with RawClient((found.host, found.port)) as coordinator:
+            [topic] = coordinator.call(initialize_request(Initialize(key, state_epoch, start)), 0).results
         code = topic.partitions[0].error_code
         if code == 0:
             return
-        assert code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 3, 15), code
+        assert code in _COMING, code
     raise AssertionError("the share coordinator did not load")
 
 
@@ -140,10 +149,10 @@ class Member:
 class Place:
     """One topic and one group of its own."""
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, *, copies: int = 1) -> None:
         self.cluster, self.name, self.group = cluster, name, f"{name}-group"
         self.client = RawClient(address_of(cluster.bootstrap_servers))
-        self.topic_id = topic_for(self.client, name, self.group)
+        self.topic_id = topic_for(self.client, name, self.group, copies=copies)
 
     def write(self, *texts: str) -> None:
         """One batch."""
@@ -152,8 +161,10 @@ class Place:
     def write_records(self, *records: Record) -> None:
         assert produce(self.client, self.name, build_batch(records)).error_code == 0
 
-    def member(self, name: str, group: str | None = None) -> Member:
-        return Member(address_of(self.cluster.bootstrap_servers), group or self.group, name, self.topic_id)
+    def member(self, name: str, group: str | None = None, *, at: int = 1) -> Member:
+        """On a connection to the node `at`."""
+        address = address_of(self.cluster.bootstrap_servers.split(",")[at - 1])
+        return Member(address, group or self.group, name, self.topic_id)
 
 
 def ranges(row: Any) -> list[tuple[int, int, int]]:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from penstock.cli.main import main
 from penstock.client import Consumer
-from penstock.records.record import Record
+from penstock.records.batch import iterate
+from penstock.records.record import Record, read_records
 from penstock.testing import Cluster
 from tests.conformance.share_members import ACCEPT, REJECT, RELEASE, Place, configure, values
 
@@ -109,3 +111,23 @@ def test_a_record_that_cannot_be_buried_is_not_given_up(place: Place):
         one.fetch()
         assert one.acknowledge((0, 0, [REJECT])) != 0
         assert one.acknowledge((0, 0, [ACCEPT])) == 0
+
+
+def test_dead_letters_are_brought_back_once(place: Place, capfd: pytest.CaptureFixture[str]):
+    dead = f"{place.name}-dead"
+    configure(place.client, place.group, **{"penstock.share.dead.letter.topic": dead})
+    place.write_records(record("bad", "key", color="red"), record("worse"))
+    redrive = ["group", "redrive", place.group, "--from", dead, "-b", place.cluster.bootstrap_servers, "--yes"]
+    with place.member("one") as one:
+        one.fetch()
+        assert one.acknowledge((0, 1, [REJECT])) == 0
+        assert main([*redrive, "--dry-run"]) == 0
+        assert one.fetch() == []
+        assert main(redrive) == 0
+        assert "2" in capfd.readouterr().out
+        row = one.row(max_wait_ms=10_000)
+        assert values(row) == [b"bad", b"worse"]
+        [first, _] = [found for at, _ in iterate(row.records) for found in read_records(row.records, at=at)]
+        assert (first.key, first.headers) == (b"key", (("color", b"red"),))
+        assert main(redrive) == 0
+        assert one.fetch() == [], "what was brought back is not brought back again"

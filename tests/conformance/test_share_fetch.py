@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.base.errors import ErrorCode
+from penstock.client import Admin, Producer
 from penstock.core.share.requests import ShareKey
 from penstock.protocol.generated.delete_records_request import (
     DeleteRecordsPartition,
@@ -17,6 +18,8 @@ from penstock.protocol.generated.delete_records_request import (
 )
 from penstock.protocol.generated.share_fetch_request import ForgottenTopic
 from penstock.testing import Cluster
+from penstock.wire import blocking
+from penstock.wire.produce import Settings
 from tests.conformance.share_members import (
     ACCEPT,
     REJECT,
@@ -285,3 +288,54 @@ def test_only_the_owner_may_say_something_of_a_record(place: Place):
         two.fetch()
         assert two.acknowledge((0, 0, [ACCEPT])) == ErrorCode.INVALID_RECORD_STATE
         assert one.acknowledge((0, 0, [ACCEPT])) == 0
+
+
+def test_records_of_transactions_that_were_aborted_are_kept_from_those_who_want_committed_ones(
+    cluster: Cluster, place: Place
+):
+    configure(place.client, place.group, **{"share.isolation.level": "read_committed"})
+    with blocking.Client(cluster.bootstrap_servers) as client:
+        producer = blocking.Producer(client, Settings(transactional_id=place.name))
+        producer.init_transactions()
+        for text, end in ((b"aborted", producer.abort), (b"committed", producer.commit)):
+            producer.begin()
+            producer.send(place.name, text)
+            producer.flush()
+            with place.member("early") as early:
+                assert early.fetch() == [], "nobody knows yet how it ends"
+            end()
+    with place.member("one") as one:
+        row = one.row(max_wait_ms=5_000)
+        assert (ranges(row), values(row)) == ([(2, 2, 1)], [b"committed"])
+        assert one.fetch([(2, 2, [ACCEPT])]) == []
+    begin(place.client, ShareKey("uncommitted", place.topic_id, 0), 0)
+    with place.member("one", "uncommitted") as one:
+        assert values(one.row()) == [b"aborted", b"committed"]
+
+
+def test_another_leader_goes_on_where_the_last_one_was(topic_name: str):
+    with Cluster(FAST, nodes=3) as cluster, Admin(cluster.bootstrap_servers) as admin:
+        place = Place(cluster, topic_name, copies=3)
+        leader = admin.topic(topic_name).partitions[0].leader
+        assert leader is not None
+        with Producer(cluster.bootstrap_servers) as producer:
+            for text in (b"a", b"b", b"c"):
+                producer.send(topic_name, text)
+        with place.member("one", at=leader) as one:
+            assert one.fetch(max_wait_ms=10_000) == [(0, 2, 1)]
+            assert one.acknowledge((0, 1, [ACCEPT, RELEASE])) == 0
+            follower = 1 if leader != 1 else 2
+            with place.member("two", at=follower) as two:
+                row = two.row()
+                assert (row.error_code, row.current_leader.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, leader)
+        place.client.close()
+        cluster.stop_node(leader)
+        while (now := admin.topic(topic_name).partitions[0].leader) in (None, leader):
+            pass
+        assert now is not None
+        with place.member("two", at=now) as two:
+            found: list[tuple[int, int, int]] = []
+            while not found:
+                row = two.row(max_wait_ms=1_000)
+                found = [] if row is None or row.error_code else ranges(row)
+            assert [offset for first, last, _ in found for offset in range(first, last + 1)] == [1, 2]

@@ -51,6 +51,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_yes(delete)
     add_dry_run(delete)
 
+    redrive = subcommand(sub, "redrive", "bring a share group's dead letters back to their topics", redrive_letters)
+    redrive.add_argument("group")
+    redrive.add_argument("--from", dest="source", required=True, metavar="TOPIC", help="the dead letter topic")
+    redrive.add_argument("--to", metavar="TOPIC", help="to this topic, instead of the one that each came from")
+    redrive.add_argument("--max", type=int, metavar="N", help="look at no more than N dead letters")
+    add_yes(redrive)
+    add_dry_run(redrive)
+
     forget = subcommand(sub, "offset-delete", "forget a group's offsets of a topic it no longer reads", forget_offsets)
     forget.add_argument("group")
     forget.add_argument("-t", "--topic", action="append", required=True, metavar="TOPIC[:P,P]")
@@ -199,6 +207,12 @@ def forget_offsets(args: argparse.Namespace) -> None:
     rows = [{"topic": t.topic, "partition": t.partition, "committed": committed[t]} for t in partitions]
     result = {"group": args.group, "dry_run": args.dry_run, "deleted": rows}
     emit(args, result, lambda: table(["TOPIC", "PARTITION", "WAS"], [list(r.values()) for r in rows]))
+
+
+def redrive_letters(args: argparse.Namespace) -> None:
+    from penstock.cli.redrive import redrive
+
+    redrive(args)
 
 
 def _chosen(admin: Admin, texts: list[str], committed: list[TopicPartition]) -> list[TopicPartition]:
