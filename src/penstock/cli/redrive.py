@@ -31,17 +31,18 @@ def redrive(args: argparse.Namespace) -> None:
     servers, config = args.bootstrap_server, client_config(args)
     group = f"penstock-redrive-{args.group}"
     moved: Counter[str] = Counter()
-    with Consumer(servers, group=group, auto_commit=False, config=config) as consumer:
+    reading: Consumer[bytes, bytes] = Consumer(servers, group=group, auto_commit=False, config=config)
+    writing: Producer[bytes, bytes] = Producer(servers, config=config)
+    with writing as producer, reading as consumer:
         begin, ends = _bounds(consumer, args.source)
         waiting = sum(ends[one] - begin[one] for one in ends)
         if waiting and not args.dry_run:
             confirm(args, f"Look through {waiting} dead letter(s) in {args.source} for those of {args.group}?")
         consumer.assign(begin)
-        with Producer(servers, config=config) as producer:
-            for records in _batches(consumer, begin, ends, args.max):
-                moved += _bring_back(args, producer, records)
-                if not args.dry_run:
-                    consumer.commit()
+        for records in _batches(consumer, begin, ends, args.max):
+            moved += _bring_back(args, producer, records)
+            if not args.dry_run:
+                consumer.commit()
     rows = [{"topic": topic, "records": count} for topic, count in sorted(moved.items())]
     result = {"group": args.group, "from": args.source, "dry_run": args.dry_run, "brought_back": rows}
     emit(args, result, lambda: table(["TOPIC", "RECORDS"], [list(row.values()) for row in rows]))
