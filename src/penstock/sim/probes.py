@@ -1,6 +1,6 @@
 """Where a broker stands, read from its rooms: the only place where the simulator looks inside one.
 
-Most events move nothing that an invariant speaks of: `moved_partitions` and `QuorumProbe` compare a few numbers and
+Most events move nothing that an invariant speaks of: `moved_partitions` and `moved_quorum` compare a few numbers and
 build a probe only of what is not as it was.
 """
 
@@ -17,6 +17,9 @@ from penstock.core.metadata.image import Image
 from penstock.core.raft.snapshot import SnapshotId
 from penstock.core.replication.partition import Partition
 from penstock.sim.cluster import Node
+
+Mark = tuple[Any, ...]
+"""enough of a partition to tell whether anything has moved"""
 
 
 class PartitionProbe(NamedTuple):
@@ -63,13 +66,19 @@ class QuorumProbe(NamedTuple):
     voters: tuple[int, ...]
 
 
-def quorum_of(node: Node) -> QuorumProbe | None:
-    """None where the process has not read its disk yet."""
+def moved_quorum(node: Node, marks: dict[int, Mark]) -> QuorumProbe | None:
+    """Where the node is not as `marks` has it, which is brought up to date; None where it is, or where the process has
+    not read its disk yet."""
     quorum = getattr(node.broker, "_quorum", None)
     if quorum is None:
         return None
     raft = quorum._raft
     log, watermark = raft.log, raft.high_watermark
+    state = log.log
+    mark = (raft.epoch, watermark, raft.role, raft.voted, state.end_offset, state.synced_offset, state.start_offset)
+    if marks.get(node.id) == mark:
+        return None
+    marks[node.id] = mark
     return QuorumProbe(
         raft.epoch,
         raft.is_leading,
@@ -106,10 +115,6 @@ def incarnation_of(node: Node) -> bytes | None:
     services = getattr(node.broker, "services", None)
     registration = None if services is None else getattr(services.lifecycle, "_registration", None)
     return None if registration is None else registration.incarnation_id
-
-
-Mark = tuple[Any, ...]
-"""enough of a partition to tell whether anything has moved"""
 
 
 def moved_partitions(node: Node, marks: dict[Partition, Mark]) -> Iterator[PartitionProbe]:

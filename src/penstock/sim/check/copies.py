@@ -26,8 +26,8 @@ def torn_transactions(facts: Facts) -> Iterator[Anomaly]:
 
 
 def copy_anomalies(facts: Facts, pairs: Mapping[Key, Key], made_of: Callable[[Value], Value]) -> Iterator[Anomaly]:
-    """`pairs`: source -> copy. copy-phantom, copy-duplicate, copy-reordered, copy-lost; everything was read at the
-    end."""
+    """`pairs`: source -> copy. copy-phantom, copy-duplicate, copy-reordered, copy-lost; everything was read at the end.
+    What was not acked and lies behind all that was copied may have come when the copy was done."""
     for source, target in pairs.items():
         places = {value: index for index, value in enumerate(facts.logs[source].values)}
         copied: dict[Value, Value] = {}
@@ -45,6 +45,8 @@ def copy_anomalies(facts: Facts, pairs: Mapping[Key, Key], made_of: Callable[[Va
             if places[before] > places[after]:
                 text = f"{copied[after]!r} stands behind {copied[before]!r}"
                 yield Anomaly("copy-reordered", text, (), target)
-        for origin in places:
-            if origin not in copied:
+        furthest = max((places[origin] for origin in copied), default=-1)
+        for origin, index in places.items():
+            writer = facts.writer[source].get(origin)
+            if origin not in copied and (index < furthest or (writer is not None and writer.type == "ok")):
                 yield Anomaly("copy-lost", f"{origin!r} was never copied", (), target)

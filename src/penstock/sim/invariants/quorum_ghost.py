@@ -14,7 +14,7 @@ from penstock.base.errors import KafkaError
 from penstock.sim.cluster import Node
 from penstock.sim.invariants.batches import read_batches
 from penstock.sim.invariants.metadata_lines import Lines
-from penstock.sim.probes import QuorumProbe, metadata_log_of, quorum_of
+from penstock.sim.probes import Mark, QuorumProbe, metadata_log_of, moved_quorum
 
 
 class QuorumGhost:
@@ -27,9 +27,10 @@ class QuorumGhost:
         """(node, epoch) -> for whom"""
         self._seen: dict[int, QuorumProbe] = {}
         """node -> as it was last seen, in this life or an earlier one"""
+        self._marks: dict[int, Mark] = {}
 
     def touched(self, node: Node) -> None:
-        probe = quorum_of(node)
+        probe = moved_quorum(node, self._marks)
         before = self._seen.get(node.id)
         if probe is None or probe == before:
             return
@@ -47,6 +48,7 @@ class QuorumGhost:
 
     def gone(self, node: Node) -> None:
         """The next life reads its log again."""
+        self._marks.pop(node.id, None)
         self._lines.forget(node.id)
 
     def _follow(self, node: Node, before: QuorumProbe | None, probe: QuorumProbe) -> None:

@@ -58,3 +58,13 @@ def test_an_exact_copy_may_have_had_attempts_that_were_aborted():
 )
 def test_a_copy_that_is_not_exact_is_told_by_name(values, name):
     assert copied(f"\n    p3 ok txn {values}\n    p4 ok poll {values}") == [name]
+
+
+def test_what_was_not_acked_may_have_come_when_the_copy_was_done():
+    written = """
+    p1 ok send x:a@0
+    p5 info send x:b
+    p2 ok poll x:a@0 x:b@1
+    p3 ok txn y:a1@0
+    p4 ok poll y:a1@0"""
+    assert names(written, copies={"x": "y"}, made_of=lambda value: value[0]) == []
