@@ -134,6 +134,7 @@ class Story:
         self._write("compacted", self._records // 2, keys=KEYS)
         self._trim("trimmed", self.starts["trimmed"] + 50)
         self._commit("readers", "plain", self.groups["readers"]["plain-0"] + 10, "classic")
+        self._commit("modern", "plain", self.groups["modern"]["plain-0"] + 10, "consumer")
         self._commit(f"late-{by}", "segments", 5, "classic")
         self._create(f"made-by-{by}", 2, cleanup_policy="compact,delete")
         self._write(f"made-by-{by}", 50, 1)

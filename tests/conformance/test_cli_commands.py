@@ -8,6 +8,7 @@ import uuid
 import pytest
 
 from penstock.cli.main import main
+from penstock.client import Consumer
 
 
 class Shell:
@@ -115,6 +116,20 @@ def test_a_missing_topic_says_what_to_do(shell, name):
     shell("consume", name, "-e", code=1)
     assert name in shell.err
     assert "penstock topic ls" in shell.err
+
+
+def test_a_group_of_the_consumer_protocol_is_shown_as_such(shell, kafka_topic, name):
+    config = {"group.protocol": "consumer"}
+    with Consumer(shell.servers, topics=[kafka_topic], group=name, config=config) as consumer:
+        while not consumer.assignment():
+            consumer.poll(0.2)
+        (listed,) = [g for g in shell.json("group", "ls") if g["group"] == name]
+        assert (listed["type"], listed["state"]) == ("consumer", "stable")
+        described = shell.json("group", "describe", name)
+        assert (described["type"], described["assignor"], len(described["members"])) == ("consumer", "uniform", 1)
+        (member,) = shell.json("group", "members", name)
+        assert member["assignment"] == [[kafka_topic, 0]]
+    assert [g["state"] for g in shell.json("group", "ls") if g["group"] == name] == ["empty"]
 
 
 def test_a_groups_life(shell, kafka_topic, name):

@@ -11,6 +11,8 @@ from penstock.base.configs.define import ResourceType
 from penstock.broker.metrics.collect import collect
 from penstock.broker.metrics.text import Exposition, escaped
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.consumer.group import ConsumerGroup
+from penstock.core.groups.consumer.member import ConsumerMember
 from penstock.core.metadata.image import Image
 
 LEADER = 1
@@ -159,6 +161,17 @@ def test_members_are_counted_also_where_there_are_none(services):
     assert value(found, "kafka_consumergroup_members", consumergroup="simple") == 0
     assert value(found, "kafka_coordinator_group_groupmetadatamanager_numgroups") == 2
     assert value(found, "kafka_coordinator_group_groupmetadatamanager_numoffsets") == 2
+
+
+def test_consumer_groups_are_counted_by_their_state(services):
+    members = {"a": ConsumerMember("a", epoch=1)}
+    services.shard.state.store.consumers["new"] = ConsumerGroup("new", epoch=1, target_epoch=1, members=members)
+    services.commit("new", "orders", 0, 1)
+    found = scrape(services)
+    counted = "kafka_server_group_coordinator_metrics_consumer_group_count"
+    assert value(found, counted, state="stable") == 1 and value(found, counted, state="empty") == 0
+    assert value(found, "kafka_consumergroup_members", consumergroup="new") == 1
+    assert value(found, "kafka_coordinator_group_groupmetadatamanager_numgroups") == 0
 
 
 @pytest.mark.parametrize("group", ['with "quotes"', "back\\slash", "two\nlines", "größe ☂"])

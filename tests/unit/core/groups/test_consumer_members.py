@@ -9,6 +9,7 @@ from consumer_bench import GROUP, Bench, Consumer, refusal
 
 from penstock.base.configs.define import ResourceType
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.core.coordinator.result import Producer
 from penstock.core.groups.config import GroupConfig
 from penstock.core.groups.modern.membership import MemberState
 from penstock.core.groups.state import RequestContext
@@ -20,6 +21,11 @@ from penstock.protocol.generated.offset_commit_request import (
     OffsetCommitRequestTopic,
 )
 from penstock.protocol.generated.offset_fetch_request import OffsetFetchRequestGroup
+from penstock.protocol.generated.txn_offset_commit_request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 V9 = RequestContext(9)
 
@@ -234,6 +240,18 @@ def test_commits_are_taken_in_the_members_epoch_and_for_what_it_kept_since_an_ea
     first.leave()
     second.leave()
     commit(bench, "", -1, 0)
+
+
+def test_a_transaction_of_a_stale_member_is_told_in_words_that_its_producer_knows() -> None:
+    bench = Bench(x=1)
+    Consumer(bench, "a", "x").join()
+    named = [TxnOffsetCommitRequestTopic(name="x", partitions=[TxnOffsetCommitRequestPartition(partition_index=0)])]
+    said = {}
+    for epoch in (0, 1, 2):
+        request = TxnOffsetCommitRequest(group_id=GROUP, member_id="a", generation_id=epoch, topics=named)
+        said[epoch] = refusal(bench.ask, bench.shard.commit_in_transaction, request, Producer(7, 0))
+    illegal = ErrorCode.ILLEGAL_GENERATION
+    assert said == {0: illegal, 1: ErrorCode.NONE, 2: illegal}
 
 
 @pytest.mark.parametrize(
