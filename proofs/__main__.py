@@ -26,6 +26,7 @@ PARTS = [
     "simulator_seeds",
     "simulator_racks",
     "adoption",
+    "group_rebalance",
     "exactly_once_sink",
     "table_lookups",
     "sql_engines",
