@@ -55,12 +55,15 @@ class Repairing:
         self._rejoin = rejoin
         self._not_before_ms: dict[Partition, int] = {}
         """copies that could not be repaired, and when it is tried again"""
+        self._needed: dict[Partition, None] = {}
+        """damaged copies that were not cut so far, of which the journal has heard"""
 
     async def step(self) -> None:
         """Every copy that is known to be damaged, once."""
         now_ms = self._clock.monotonic_ms()
         damaged = [one for one in self._partitions.all() if one.log.damage]
         self._not_before_ms = {one: at_ms for one, at_ms in self._not_before_ms.items() if one in damaged}
+        self._needed = {one: None for one in self._needed if one in damaged}
         for partition in damaged:
             if now_ms >= self._not_before_ms.get(partition, now_ms):
                 await self._mend(partition)
@@ -75,10 +78,14 @@ class Repairing:
             self._not_before_ms[partition] = self._clock.monotonic_ms() + _AGAIN_MS
 
     def _begin_anew(self, partition: Partition) -> bool:
+        """As soon as it may: others must have heard first that they cannot count on this copy."""
         described, brokers = partition.described, partition.cluster.brokers
         if described is None or not may_begin_anew(described, self._node_id, brokers):
-            log.error("a copy stays damaged: it is needed as it is", partition=str(partition.name))
-            return False
+            if partition not in self._needed:
+                self._needed[partition] = None
+                log.error("a copy stays damaged for now: it may be needed as it is", partition=str(partition.name))
+            return True
+        self._needed.pop(partition, None)
         self._partitions.reopen(partition)
         self._partitions.upkeep.repairs += 1
         log.warning(
@@ -88,7 +95,7 @@ class Repairing:
         return True
 
     async def _repair(self, partition: Partition) -> bool:
-        """Whether it made the copy better."""
+        """Whether it need not wait before it is tried again."""
         survey = partition.log.survey(self._clock.wall_ms())
         if survey is None:
             return True
