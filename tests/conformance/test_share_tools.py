@@ -12,11 +12,16 @@ from apache_tools import ApacheTools
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from penstock.broker.share_messages import read_request, write_request
+from penstock.core.share.batches import StateBatch
+from penstock.core.share.requests import Read, ShareKey, Write
 from penstock.testing import Cluster
+from tests.bad_input.raw_client import RawClient
 from tests.conformance.conftest import RunningCluster
-from tests.conformance.share_member import ShareMember
+from tests.conformance.share_member import ShareMember, coordinator_of
 
 LIMIT_S = 30
+SHARE = 2
 
 
 @pytest.fixture
@@ -87,6 +92,29 @@ def test_the_console_share_consumer_takes_every_record_and_no_lag_is_left(
     assert sorted(consumed.lines) == sorted(map(str, range(20)))
     offsets = tools.run("kafka-share-groups", "--describe", "--group", group, "--offsets").table
     assert [row[-1] for row in offsets if topic_name in row] == ["0", "0"], offsets
+
+
+def test_apaches_decoders_read_what_is_stored_of_share_groups(tmp_path: Path) -> None:
+    with Cluster(data_dir=tmp_path) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        admin.create_topics([NewTopic("tasks", 1, 1)])["tasks"].result(LIMIT_S)
+        member = ShareMember(cluster.bootstrap_servers, "jobs", ["tasks"])
+        member.report_until_assigned(1)
+        [topic_id] = member.assigned
+        key = ShareKey("jobs", topic_id, 0)
+        with RawClient(coordinator_of(cluster.bootstrap_servers, str(key), SHARE)) as client:
+            client.call(read_request(Read(key, 3)), 0)
+            client.call(write_request(Write(key, 99, 3, 4, 2, (StateBatch(5, 8, 2, 1),))), 1)
+        member.leave()
+    tools = ApacheTools("")
+    [states] = tmp_path.glob("**/__share_group_state-0/*.log")
+    told = tools.dump(states, options=("--share-group-state-decoder",)).out
+    assert '"groupId":"jobs"' in told and '"firstOffset":5,"lastOffset":8,"deliveryState":2,"deliveryCount":1' in told
+    assert '"startOffset":4,"deliveryCompleteCount":2' in told
+    [groups] = tmp_path.glob("**/__consumer_offsets-0/*.log")
+    told = tools.dump(groups, options=("--offsets-decoder",)).out
+    assert '"subscribedTopicNames":["tasks"]' in told
+    assert '"initializedTopics":[{"topicId":"' in told and '"topicName":"tasks","partitions":[0]' in told
 
 
 def test_penstock_group_shows_share_groups_beside_the_others() -> None:
