@@ -13,6 +13,7 @@ from penstock.broker.metrics.text import Exposition, escaped
 from penstock.core.groups.classic import ClassicGroup
 from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.core.groups.consumer.member import ConsumerMember
+from penstock.core.groups.share.group import ShareGroup, ShareMember
 from penstock.core.metadata.image import Image
 
 LEADER = 1
@@ -172,6 +173,16 @@ def test_consumer_groups_are_counted_by_their_state(services):
     assert value(found, counted, state="stable") == 1 and value(found, counted, state="empty") == 0
     assert value(found, "kafka_consumergroup_members", consumergroup="new") == 1
     assert value(found, "kafka_coordinator_group_groupmetadatamanager_numgroups") == 0
+
+
+def test_share_groups_are_counted_by_their_state(services):
+    shares = services.shard.state.store.shares
+    shares["jobs"] = ShareGroup("jobs", members={"a": ShareMember("a")})
+    shares["idle"] = ShareGroup("idle")
+    found = scrape(services)
+    assert value(found, "kafka_consumergroup_members", consumergroup="jobs") == 1
+    assert value(found, "kafka_server_group_coordinator_metrics_share_group_count", state="stable") == 1
+    assert value(found, "kafka_server_group_coordinator_metrics_share_group_count", state="empty") == 1
 
 
 @pytest.mark.parametrize("group", ['with "quotes"', "back\\slash", "two\nlines", "größe ☂"])

@@ -21,12 +21,14 @@ _AT_ONCE = 128
 """offsets and groups looked at before the loop gets its turn"""
 _COUNTED = "kafka_coordinator_group_groupmetadatamanager_num"
 _CONSUMERS = "kafka_server_group_coordinator_metrics_consumer_group_count"
+_SHARES = "kafka_server_group_coordinator_metrics_share_group_count"
 
 
 def groups(sources: Sources, out: Exposition) -> Iterator[None]:
     told = _Told(out, sources.services.partitions)
     states: Counter[GroupState] = Counter()
     consumers: Counter[ConsumerGroupState] = Counter()
+    shares: Counter[GroupState] = Counter()
     looked_at = 0
     for shard in list(sources.services.coordinators.shards()):
         for group_id, members, state in _present(shard):
@@ -38,6 +40,9 @@ def groups(sources: Sources, out: Exposition) -> Iterator[None]:
         for group in list(shard.state.store.consumers.values()):
             told.members(group.group_id, len(group.members))
             consumers[group.state] += 1
+        for share in list(shard.state.store.shares.values()):
+            told.members(share.group_id, len(share.members))
+            shares[GroupState.STABLE if share.members else GroupState.EMPTY] += 1
         for group_id, topics in list(shard.state.store.offsets.items()):
             for topic, committed in list(topics.items()):
                 told.offsets(group_id, topic, committed)
@@ -47,6 +52,7 @@ def groups(sources: Sources, out: Exposition) -> Iterator[None]:
                     yield
     _tell_counts(out, states, told.offset_count)
     _tell_consumers(out, consumers)
+    _tell_shares(out, shares)
     yield
 
 
@@ -66,6 +72,12 @@ def _tell_consumers(out: Exposition, states: Counter[ConsumerGroupState]) -> Non
     tell = out.family(_CONSUMERS, "gauge", "Consumer groups (KIP-848) coordinated here, by their state").append
     for state in ConsumerGroupState:
         tell(f'{_CONSUMERS}{{state="{state.value.lower()}"}} {states[state]}\n')
+
+
+def _tell_shares(out: Exposition, states: Counter[GroupState]) -> None:
+    tell = out.family(_SHARES, "gauge", "Share groups coordinated here, by their state").append
+    for state in (GroupState.EMPTY, GroupState.STABLE):
+        tell(f'{_SHARES}{{state="{state.value.lower()}"}} {states[state]}\n')
 
 
 def _tell_counts(out: Exposition, states: Counter[GroupState], offsets: int) -> None:
