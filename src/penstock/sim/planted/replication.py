@@ -153,6 +153,7 @@ REPLICATION_BUGS = (
             Patch(follower.Follower, "_on_fetched", _on_fetched_unasserted),
         ),
         ("K7",),
+        seed=2,
         within=10,
         nodes=3,
         options=_CUTS,

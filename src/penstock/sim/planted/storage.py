@@ -114,6 +114,7 @@ STORAGE_BUGS = (
         "a log goes on after a write that failed half-way",
         (Patch(Segment, "write", _write_on),),
         ("S1", "S4", "S5", "R14", "history"),
+        seed=2,
         within=10,
         options=_SHORT_WRITES,
     ),
