@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -10,8 +11,10 @@ import sys
 import pytest
 
 from penstock.cli.main import main
+from penstock.sim import faults
+from penstock.sim.options import Options, draw
 from penstock.sim.planted.registry import PLANTED, find, planted
-from penstock.sim.run import simulate_seed
+from penstock.sim.run import Run, simulate_seed
 
 SEEDS = range(1, 9)
 EVENTS = 3_000
@@ -35,6 +38,21 @@ def test_clients_find_the_cluster_again_when_brokers_they_hold_on_to_are_fenced(
     """A run in which clients asked for ever a broker that the metadata named no more, over the connection they had."""
     report = simulate_seed(163, nodes=3, events=10_000)
     assert report.violations == []
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_power_that_one_broker_loses_takes_nothing_acked_also_without_flush(seed: int) -> None:
+    """What it had not synced is gone; others hold it, and it catches up before it may lead."""
+    report = Run(_unflushed(seed)).go()
+    assert report.violations == []
+    assert report.injected["power"] + report.injected.get("torn", 0) > 0 and report.acked > 0
+
+
+def test_power_that_all_brokers_lose_takes_what_was_acked_without_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the checks can fail, and the budget of `survival` is what keeps the runs above whole."""
+    monkeypatch.setattr(faults, "can_lose", lambda nodes, gone: True)
+    monkeypatch.setattr(faults.Nemesis, "_may_strike", lambda self, kind, node: True)
+    assert any(not Run(_unflushed(seed)).go().passed for seed in range(1, 9))
 
 
 @pytest.mark.long
@@ -95,8 +113,13 @@ def test_the_command_refuses_what_makes_no_sense(capsys: pytest.CaptureFixture[s
     assert "penstock sim --list-planted" in capsys.readouterr().err
 
 
+def _unflushed(seed: int) -> Options:
+    strikes = {"faults": ("power", "torn"), "fault_every_ms": 300, "fault_ms": 500, "flush": False}
+    return dataclasses.replace(draw(seed, 3, EVENTS), **strikes)  # type: ignore[arg-type]  # names of fields
+
+
 def _digest(nodes: int, hash_seed: str) -> str:
-    program = f"from penstock.sim.run import simulate_seed; print(simulate_seed(3, {nodes}, 3000).digest)"
+    program = f"from penstock.sim.run import Run, simulate_seed; print(simulate_seed(3, {nodes}, 3000).digest)"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONHASHSEED": hash_seed},

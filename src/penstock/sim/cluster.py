@@ -146,10 +146,6 @@ class SimCluster:
         if node.world is not None:
             node.world.set_job_us(job_us)
 
-    def in_sync_without(self, node: Node) -> bool:
-        """Whether every partition that this node holds has enough copies in sync elsewhere."""
-        return False
-
     async def _serve(self, node: Node, process: Process, world: SimWorld) -> None:
         broker = Broker(BrokerConfig(self._config(node)), world)
         node.broker = broker

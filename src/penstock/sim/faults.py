@@ -1,8 +1,8 @@
 """What goes wrong and when: one fault after another, of the kinds that the options name, each mended after a while.
 
 A budget keeps the data survivable, so that every loss is a bug: a host loses power only where what was acked is on its
-disk, or where enough others hold it; a disk that failed a sync is power-cycled before it is trusted again; only one
-host's bytes are in danger at a time. `stop` mends everything: then the liveness phase begins.
+disk, or where others that stand hold it and none of them crashes until it has caught up (`survival`); a disk that
+failed a sync is power-cycled before it is trusted again. `stop` mends everything: then the liveness phase begins.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from random import Random
 from penstock.sim.cluster import Node, SimCluster
 from penstock.sim.network import Network
 from penstock.sim.options import Options
-from penstock.sim.survival import can_lose
+from penstock.sim.survival import can_lose, is_whole
 
+_CRASHING = ("kill", "power", "torn", "stop", "sync-error", "write-error", "full-disk")
+"""kinds after which a broker comes back as one that may have lost something"""
 _CLOCK_JUMP_MS = 3_600_000
 _ROOM_BYTES = 4_096
 _SLOW_JOB_US = 500_000
+_SLOW_LINK_US = 300_000
 _TORN_CHANGES = 60
 """a `torn` power loss comes within so many changes of the disk"""
 
@@ -38,6 +41,8 @@ class Nemesis:
         self._over = False
         self.held = False
         """nothing new strikes for now"""
+        self._mending: Node | None = None
+        """who has lost, or is losing, what others hold: until all are in sync again no other may crash"""
         self._kinds: dict[str, Callable[[Node], bool]] = {
             "kill": self._kill,
             "power": self._power,
@@ -53,6 +58,7 @@ class Nemesis:
             "slow-disk": self._slow_disk,
             "clock": self._clock,
             "client": self._client,
+            "slow-link": self._slow_link,
         }
 
     def begin(self) -> None:
@@ -63,6 +69,7 @@ class Nemesis:
         """No more faults, and everything is mended. A broker that stands may go on as it is."""
         self._over = True
         self._network.heal()
+        self._network.slow_us.clear()
         self._cluster.job_us = self._options.job_us
         for node in self._cluster.nodes:
             node.disk.calm()
@@ -101,7 +108,7 @@ class Nemesis:
             return
         kind = self._random.choice(self._options.faults)
         node = self._random.choice(self._cluster.nodes)
-        if not node.lost and self._kinds[kind](node):
+        if not node.lost and self._may_strike(kind, node) and self._kinds[kind](node):
             self.struck[kind] += 1
             self._loop.note(kind.encode())
         self._arm()
@@ -214,13 +221,29 @@ class Nemesis:
         node.clock.skew_ms += self._random.randrange(-_CLOCK_JUMP_MS, _CLOCK_JUMP_MS)
         return True
 
+    def _slow_link(self, node: Node) -> bool:
+        """Everything to and from a host takes longer: what others say to one another overtakes it."""
+        host = self._random.choice([node.host, *self._client_hosts])
+        self._network.slow_us[host] = 1 + self._random.randrange(_SLOW_LINK_US)
+        self._later(lambda: self._network.slow_us.pop(host, None) and None)
+        return True
+
     def _client(self, node: Node) -> bool:
         self._crash_client()
         return True
 
+    def _may_strike(self, kind: str, node: Node) -> bool:
+        if self._mending is None or self._mending is node or kind not in _CRASHING:
+            return True
+        if is_whole(self._cluster.nodes):
+            self._mending = None
+        return self._mending is None
+
     def _may_lose(self, node: Node) -> bool:
-        """Whether what is in this host's page cache may go now."""
+        """Whether what is in this host's page cache may go now; then it is going, and the others hold it."""
         if self._options.flush:
             return True
-        others = [one for one in self._cluster.nodes if one is not node]
-        return len(others) >= self._options.min_insync and self._cluster.in_sync_without(node)
+        if self._mending is not node and not can_lose(self._cluster.nodes, [node]):
+            return False
+        self._mending = node
+        return True

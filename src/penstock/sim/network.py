@@ -83,6 +83,8 @@ class Network:
         self.weather = Weather()
         self.racks: dict[str, str] = {}
         """host -> the rack where it stands"""
+        self.slow_us: dict[str, int] = {}
+        """host -> what everything from it and to it takes in addition"""
         self._loop = loop
         self._random = random
         self._bound: dict[tuple[str, int], SimBound] = {}
@@ -166,6 +168,8 @@ class Network:
         delay_us = weather.latency_us + int(random.random() * weather.jitter_us)
         if weather.between_racks_us and self.racks.get(source) != self.racks.get(target):
             delay_us += weather.between_racks_us
+        if self.slow_us:
+            delay_us += self.slow_us.get(source, 0) + self.slow_us.get(target, 0)
         if weather.loss and random.random() < weather.loss:
             self.stalls += 1
             delay_us += weather.retransmit_us + int(random.random() * weather.retransmit_us)

@@ -7,7 +7,7 @@ from random import Random
 
 from penstock.sim.network import Weather
 
-FAULTS = (
+_FIRST_FAULTS = (
     "kill",
     "power",
     "torn",
@@ -23,6 +23,9 @@ FAULTS = (
     "clock",
     "client",
 )
+LATER_FAULTS = ("slow-link",)
+"""drawn by themselves: what a seed had before they were there, it still has"""
+FAULTS = _FIRST_FAULTS + LATER_FAULTS
 """see `faults.Nemesis` for what each is"""
 
 RACK_FAULTS = ("kill", "power", "torn", "stop", "reset", "clock", "client")
@@ -73,6 +76,7 @@ class Options:
 
 def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
     random = Random(f"options {seed}")
+    later = Random(f"later options {seed}")
     transactional = Random(f"transactions {seed}")
     flush = nodes == 1 or random.random() < 0.5
     return Options(
@@ -95,7 +99,8 @@ def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
         value_bytes=random.choice((10, 100, 400)),
         think_ms=random.choice((2, 10, 40)),
         job_us=random.choice((500, 3_000, 20_000)),
-        faults=tuple(kind for kind in FAULTS if random.random() < 0.45),
+        faults=tuple(kind for kind in _FIRST_FAULTS if random.random() < 0.45)
+        + tuple(kind for kind in LATER_FAULTS if later.random() < 0.3),
         fault_every_ms=random.choice((300, 1_000, 3_000)),
         fault_ms=random.choice((200, 1_000, 4_000)),
         transactors=transactional.choice((0, 0, 1, 2)),

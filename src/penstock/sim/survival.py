@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.core.metadata.image import Image, Partition
 from penstock.sim.cluster import Node
-from penstock.sim.probes import image_of
+from penstock.sim.probes import image_of, partitions_of
 
 
 def can_lose(nodes: Sequence[Node], gone: Sequence[Node]) -> bool:
@@ -50,4 +50,5 @@ def _partitions(image: Image) -> Iterator[Partition]:
 def _stands(node: Node) -> bool:
     process = node.process
     serves = node.ready and not node.stopping and process is not None and not process.paused
-    return serves and not node.suspect and node.disk.is_sound
+    sound = not node.suspect and node.disk.is_sound
+    return serves and sound and not any(probe.failure for probe in partitions_of(node))
