@@ -48,6 +48,15 @@ def test_power_that_one_broker_loses_takes_nothing_acked_also_without_flush(seed
     assert report.injected["power"] + report.injected.get("torn", 0) > 0 and report.acked > 0
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_a_broker_comes_back_with_an_empty_disk(seed: int) -> None:
+    """All that it had is gone, its votes too: it is another voter now, and leads nothing before it has caught up."""
+    strikes = {"faults": ("lost-disk",), "fault_every_ms": 200, "fault_ms": 1_000}
+    report = Run(dataclasses.replace(draw(seed, 3, EVENTS), **strikes)).go()  # type: ignore[arg-type]  # as below
+    assert report.violations == []
+    assert report.injected["lost-disk"] > 0 and report.acked > 0
+
+
 def test_power_that_all_brokers_lose_takes_what_was_acked_without_flush(monkeypatch: pytest.MonkeyPatch) -> None:
     """So the checks can fail, and the budget of `survival` is what keeps the runs above whole."""
     monkeypatch.setattr(faults, "can_lose", lambda nodes, gone: True)

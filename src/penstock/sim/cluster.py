@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import NamedTuple
 
+from penstock.base.ids import id_text
 from penstock.broker.broker import Broker
 from penstock.broker.config import BrokerConfig
 from penstock.sim.disk import PowerLoss, SimDisk
@@ -48,6 +49,8 @@ class Node:
         """its page cache may hold what the disk does not: a failed sync. It needs a power cycle"""
         self.lost = False
         """for good, with its rack"""
+        self.has_other_disk = False
+        """than the one with which the cluster began"""
 
     @property
     def up(self) -> bool:
@@ -64,8 +67,11 @@ class SimCluster:
         configs: Mapping[str, str],
         job_us: int,
         racks: int = 0,
+        *,
+        dynamic_voters: bool = False,
     ) -> None:
-        """`racks`: in which the brokers stand, by turns; 0: each in one of its own."""
+        """`racks`: in which the brokers stand, by turns; 0: each in one of its own. `dynamic_voters`: a voter is known
+        by its directory too (KIP-853), so that one with another disk is another."""
         self.loop = loop
         self.network = network
         self.job_us = job_us
@@ -75,6 +81,9 @@ class SimCluster:
         """called when a broker has read its disk and serves"""
         self.losing: Callable[[Node, bool], None] = lambda node, lost_power: None
         """called when a host's process or power is about to go, with whether its page cache goes too"""
+        self.wiped: Callable[[Node], None] = lambda node: None
+        """called when a host has lost its disk"""
+        self._dynamic_voters = dynamic_voters
         self._seed = seed
         self._configs = configs
         self.nodes = [
@@ -132,6 +141,13 @@ class SimCluster:
         """For good: it goes dark, and nobody ever switches it on again."""
         node.lost = True
         self.power_loss(node)
+
+    def lose_disk(self, node: Node) -> None:
+        """The host goes dark, and comes back with an empty disk."""
+        self.power_loss(node)
+        node.disk.wipe()
+        node.has_other_disk = True
+        self.wiped(node)
 
     def pause(self, node: Node) -> None:
         if node.process is not None:
@@ -204,9 +220,19 @@ class SimCluster:
             "log.dirs": "/data",
         }
         if len(self.nodes) > 1:
-            own["controller.quorum.voters"] = voters
             own["penstock.cluster.id"] = "simulatedclusterAAAAAA"
+            own |= self._dynamic(node) if self._dynamic_voters else {"controller.quorum.voters": voters}
         return own | dict(self._configs)
+
+    def _dynamic(self, node: Node) -> dict[str, str]:
+        """Who has another disk is told where the others are, and asks to vote again by itself."""
+        places = {one.id: f"{one.host}:{CONTROLLER_PORT}" for one in self.nodes}
+        first = ",".join(f"{id_}@{place}:{id_text(bytes([id_]) * 16)}" for id_, place in places.items())
+        begun = {} if node.has_other_disk else {"penstock.initial.controllers": first}
+        return begun | {
+            "controller.quorum.bootstrap.servers": ",".join(places.values()),
+            "controller.quorum.auto.join.enable": "true",
+        }
 
 
 def rack_name(number: int, racks: int) -> str:

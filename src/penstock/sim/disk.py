@@ -303,6 +303,14 @@ class SimDisk:
         self._dead = False
         self._queued.clear()
 
+    def wipe(self) -> None:
+        """Another disk takes its place, with nothing on it."""
+        self.files, self.directories = {}, {"": None}
+        self._durable_files, self._durable_directories = {}, {"": None}
+        self._journal.clear()
+        self.calm()
+        self._dead = False
+
     def write(self, path: str, inode: Inode, data: bytes) -> int:
         length = len(data)
         if self._short_write >= 0:

@@ -17,11 +17,12 @@ from penstock.sim.network import Network
 from penstock.sim.options import Options
 from penstock.sim.survival import can_lose, is_whole
 
-_CRASHING = ("kill", "power", "torn", "stop", "sync-error", "write-error", "full-disk")
+_CRASHING = ("kill", "power", "torn", "stop", "sync-error", "write-error", "full-disk", "lost-disk")
 """kinds after which a broker comes back as one that may have lost something"""
 _CLOCK_JUMP_MS = 3_600_000
 _ROOM_BYTES = 4_096
 _SLOW_JOB_US = 500_000
+_NODES_WITH_A_SPARE = 3
 _SLOW_LINK_US = 300_000
 _TORN_CHANGES = 60
 """a `torn` power loss comes within so many changes of the disk"""
@@ -59,6 +60,7 @@ class Nemesis:
             "clock": self._clock,
             "client": self._client,
             "slow-link": self._slow_link,
+            "lost-disk": self._lost_disk,
         }
 
     def begin(self) -> None:
@@ -69,7 +71,6 @@ class Nemesis:
         """No more faults, and everything is mended. A broker that stands may go on as it is."""
         self._over = True
         self._network.heal()
-        self._network.slow_us.clear()
         self._cluster.job_us = self._options.job_us
         for node in self._cluster.nodes:
             node.disk.calm()
@@ -221,11 +222,21 @@ class Nemesis:
         node.clock.skew_ms += self._random.randrange(-_CLOCK_JUMP_MS, _CLOCK_JUMP_MS)
         return True
 
+    def _lost_disk(self, node: Node) -> bool:
+        """All that it had is gone, who it was in the quorum too; the others hold everything."""
+        nodes = self._cluster.nodes
+        if len(nodes) < _NODES_WITH_A_SPARE or not is_whole(nodes) or not can_lose(nodes, [node]):
+            return False
+        self._mending = node
+        self._cluster.lose_disk(node)
+        self._later(lambda: self._cluster.start(node))
+        return True
+
     def _slow_link(self, node: Node) -> bool:
         """Everything to and from a host takes longer: what others say to one another overtakes it."""
         host = self._random.choice([node.host, *self._client_hosts])
-        self._network.slow_us[host] = 1 + self._random.randrange(_SLOW_LINK_US)
-        self._later(lambda: self._network.slow_us.pop(host, None) and None)
+        self._network.slow(host, 1 + self._random.randrange(_SLOW_LINK_US))
+        self._later(lambda: self._network.slow(host, 0))
         return True
 
     def _client(self, node: Node) -> bool:

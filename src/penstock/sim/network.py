@@ -83,8 +83,7 @@ class Network:
         self.weather = Weather()
         self.racks: dict[str, str] = {}
         """host -> the rack where it stands"""
-        self.slow_us: dict[str, int] = {}
-        """host -> what everything from it and to it takes in addition"""
+        self._slow_us: dict[str, int] = {}
         self._loop = loop
         self._random = random
         self._bound: dict[tuple[str, int], SimBound] = {}
@@ -128,9 +127,14 @@ class Network:
         """One way; both ways are two cuts."""
         self._cut[source, target] = None
 
+    def slow(self, host: str, by_us: int) -> None:
+        """Everything from it and to it takes so much longer."""
+        self._slow_us[host] = by_us
+
     def heal(self) -> None:
         """Every cut is mended, and what was held back is on its way."""
         self._cut.clear()
+        self._slow_us.clear()
         waiting, self._waiting = self._waiting, {}
         for end in waiting:
             end.release()
@@ -168,8 +172,8 @@ class Network:
         delay_us = weather.latency_us + int(random.random() * weather.jitter_us)
         if weather.between_racks_us and self.racks.get(source) != self.racks.get(target):
             delay_us += weather.between_racks_us
-        if self.slow_us:
-            delay_us += self.slow_us.get(source, 0) + self.slow_us.get(target, 0)
+        if self._slow_us:
+            delay_us += self._slow_us.get(source, 0) + self._slow_us.get(target, 0)
         if weather.loss and random.random() < weather.loss:
             self.stalls += 1
             delay_us += weather.retransmit_us + int(random.random() * weather.retransmit_us)

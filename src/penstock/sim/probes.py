@@ -94,6 +94,11 @@ def moved_quorum(node: Node, marks: dict[int, Mark]) -> QuorumProbe | None:
     )
 
 
+def votes(node: Node) -> bool:
+    """Whether a node that serves is a voter of the metadata quorum, as it is now."""
+    return node.broker is not None and node.broker._quorum._raft.is_voter
+
+
 def metadata_log_of(node: Node) -> Log:
     assert node.broker is not None
     log: Log = node.broker._quorum._raft.log.log  # type: ignore[attr-defined]  # the one that there is outside of tests

@@ -106,7 +106,14 @@ class Run:
         if options.racks:
             configs["replica.selector.class"] = _CLOSEST
         self.cluster = SimCluster(
-            self.loop, self.network, options.seed, options.nodes, configs, options.job_us, options.racks
+            self.loop,
+            self.network,
+            options.seed,
+            options.nodes,
+            configs,
+            options.job_us,
+            options.racks,
+            dynamic_voters="lost-disk" in options.faults,
         )
         self.workload = Workload(self.cluster, options)
         self.nemesis = Nemesis(self.cluster, options, self.workload.crash_one, self.workload.hosts)
@@ -119,6 +126,7 @@ class Run:
         self.loop.observer = self._observe
         self.cluster.opened = self.watch.opened
         self.cluster.losing = self.watch.gone
+        self.cluster.wiped = self.watch.wiped
         self.workload.on_ack = self._acked
         self.workload.on_read = self.watch.consumed
         self.workload.on_commit = self.watch.offset_acked

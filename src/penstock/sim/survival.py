@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from penstock.core.metadata.image import Image, Partition
 from penstock.sim.cluster import Node
-from penstock.sim.probes import image_of, partitions_of
+from penstock.sim.probes import image_of, partitions_of, votes
 
 
 def can_lose(nodes: Sequence[Node], gone: Sequence[Node]) -> bool:
@@ -25,10 +25,10 @@ def can_lose(nodes: Sequence[Node], gone: Sequence[Node]) -> bool:
 
 
 def is_whole(nodes: Sequence[Node]) -> bool:
-    """Whether all that are left serve, every replica on them is in sync, and nobody counts on one that is lost."""
+    """Whether all that are left serve and vote, what they hold is in sync, and nobody counts on one that is lost."""
     image = newest_image(nodes)
     left = [node.id for node in nodes if not node.lost]
-    if image is None or not all(node.ready or node.lost for node in nodes):
+    if image is None or not all(node.lost or (node.ready and votes(node)) for node in nodes):
         return False
     return all(
         partition.leader in left and sorted(partition.isr) == sorted(one for one in partition.replicas if one in left)

@@ -126,6 +126,8 @@ class Ghost:
         """(partition, leader epoch) -> who leads"""
         self.epoch_starts: dict[tuple[str, int], int] = {}
         """(partition, leader epoch) -> where its leader's log ended when the epoch began"""
+        self._lost: dict[tuple[int, str], int] = {}
+        """(node, partition) -> how far a copy went on a disk that is lost"""
         self._consumed: dict[tuple[str, int], object] = {}
         """(partition, offset) -> what consumers saw there"""
         self._cleaned: dict[str, int] = {}
@@ -158,6 +160,11 @@ class Ghost:
                     copy.durable = copy.end
                 if lost_power:
                     copy.durable = min(copy.durable, copy.synced)
+
+    def wiped(self, node: Node) -> None:
+        """It lost its disk. Leaders know of what it had, and may count it until they hear of that."""
+        for key in [key for key in self.copies if key[0] == node.id]:
+            self._lost[key] = self.copies.pop(key).end
 
     def opened(self, node: Node) -> None:
         """The broker has read its disk: every log is a whole-batch prefix of what it was, with all that was durable."""
@@ -293,7 +300,7 @@ class Ghost:
         if probe.high_watermark < copy.high_watermark and probe.epoch == copy.epoch:
             self._tell("R6", f"{where}: the watermark went back from {copy.high_watermark} to {probe.high_watermark}")
         for member in probe.isr if probe.high_watermark > copy.high_watermark else ():
-            if self._reach(member, probe) < probe.high_watermark:
+            if max(self._reach(member, probe), self._lost.get((member, probe.name), 0)) < probe.high_watermark:
                 self._tell("R6", f"{where}: the watermark is {probe.high_watermark}, broker {member} has less")
         if self._flush and probe.flushes and probe.high_watermark > probe.synced:
             self._tell("S3", f"{where}: the watermark is {probe.high_watermark}, only {probe.synced} is synced")

@@ -28,6 +28,8 @@ class QuorumGhost:
         self._seen: dict[int, QuorumProbe] = {}
         """node -> as it was last seen, in this life or an earlier one"""
         self._marks: dict[int, Mark] = {}
+        self._lost: dict[int, int] = {}
+        """node -> what it had synced on a disk that is lost"""
 
     def touched(self, node: Node) -> None:
         probe = moved_quorum(node, self._marks)
@@ -50,6 +52,12 @@ class QuorumGhost:
         """The next life reads its log again."""
         self._marks.pop(node.id, None)
         self._lines.forget(node.id)
+
+    def wiped(self, node: Node) -> None:
+        """It lost its disk: who votes under this id from now on is another. What it had counted, and does still."""
+        before = self._seen.pop(node.id, None)
+        self._lost[node.id] = 0 if before is None else before.synced
+        self._votes = {vote: whom for vote, whom in self._votes.items() if vote[0] != node.id}
 
     def _follow(self, node: Node, before: QuorumProbe | None, probe: QuorumProbe) -> None:
         """What its log says now."""
@@ -79,9 +87,12 @@ class QuorumGhost:
             self._tell("K8", f"{node.host} has {probe.voters_changing} changes of voters that are not committed")
 
     def _check_majority(self, node: Node, probe: QuorumProbe) -> None:
-        ends = [self._seen[voter].synced if voter in self._seen else 0 for voter in probe.voters]
+        ends = [max(self._synced(voter), self._lost.get(voter, 0)) for voter in probe.voters]
         if not ends:
             return
         reached = sorted(ends, reverse=True)[len(ends) // 2]
         if probe.high_watermark > reached:
             self._tell("K3", f"{node.host} has committed {probe.high_watermark}, a majority has synced {reached}")
+
+    def _synced(self, voter: int) -> int:
+        return self._seen[voter].synced if voter in self._seen else 0

@@ -66,6 +66,11 @@ class Watch:
         self.ghost.gone(node, lost_power=lost_power)
         self._quorum.gone(node)
 
+    def wiped(self, node: Node) -> None:
+        """Its disk is another one, with nothing on it."""
+        self.ghost.wiped(node)
+        self._quorum.wiped(node)
+
     def consumed(self, name: str, offset: int, value: object) -> None:
         """A consumer was handed a record, at read_committed where there are transactions."""
         self.ghost.consumed(name, offset, value)
