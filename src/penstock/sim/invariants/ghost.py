@@ -290,7 +290,9 @@ class Ghost:
     def _isr_changed(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         committed = self.high_watermark.get(probe.name, 0)
         for member in probe.isr:
-            if member not in copy.isr and self._reach(member, probe) < committed:
+            had = self._lost.get((member, probe.name), 0)  # where it has not come back, it counts with that
+            reach = self._reach(member, probe) if (member, probe.name) in self.copies else had
+            if member not in copy.isr and reach < committed:
                 self._tell("R3", f"{where}: broker {member} joins the ISR and has not all up to {committed}")
         copy.isr = probe.isr
 

@@ -62,9 +62,11 @@ class ImageGhost:
             self._judge(node, before, image)
 
     def gone(self, node: Node) -> None:
+        """A life that ended before it was announced has done nothing: how the one before it ended still counts."""
         self._note_life(node)
         self._seen.pop(node.id, None)
-        self._crashed[node.id] = not node.stopping
+        if node.stopping or incarnation_of(node) is not None:
+            self._crashed[node.id] = not node.stopping
 
     def check_leader(self, node: Node, topic: str, index: int) -> None:
         """A leader has changed what it waits for, or the controller what it takes for in sync (R5)."""
