@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from penstock.broker.repairing import Repairing
+from penstock.broker.scrubbing import Scrubbing
 from penstock.cli.main import main
 from penstock.sim import faults
 from penstock.sim.options import Options, draw
@@ -55,6 +57,28 @@ def test_a_broker_comes_back_with_an_empty_disk(seed: int) -> None:
     report = Run(dataclasses.replace(draw(seed, 3, EVENTS), **strikes)).go()  # type: ignore[arg-type]  # as below
     assert report.violations == []
     assert report.injected["lost-disk"] > 0 and report.acked > 0
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_a_bit_that_turns_over_in_cold_data_is_found_and_repaired(seed: int) -> None:
+    strikes = {"faults": ("bit-flip",), "fault_every_ms": 300, "segment_bytes": 1_000}
+    report = Run(dataclasses.replace(draw(seed, 3, 5_000), **strikes)).go()  # type: ignore[arg-type]  # as below
+    assert report.violations == []
+    assert report.injected["bit-flip"] > 0
+
+
+def test_a_bit_that_nobody_repairs_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def look_away(self: Scrubbing) -> None:
+        return
+
+    monkeypatch.setattr(Scrubbing, "step", look_away)
+    monkeypatch.setattr(Repairing, "step", look_away)
+    strikes = {"faults": ("bit-flip",), "fault_every_ms": 300, "segment_bytes": 1_000, "readers": 0, "members": 0}
+    reports = [
+        Run(dataclasses.replace(draw(seed, 3, 4_000), **strikes)).go()  # type: ignore[arg-type]  # as below
+        for seed in range(1, 4)
+    ]
+    assert any(not report.passed for report in reports)
 
 
 def test_power_that_all_brokers_lose_takes_what_was_acked_without_flush(monkeypatch: pytest.MonkeyPatch) -> None:

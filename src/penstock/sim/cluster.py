@@ -102,7 +102,8 @@ class SimCluster:
         return all(node.ready or node.lost for node in self.nodes)
 
     def start(self, node: Node) -> None:
-        if node.process is not None or node.lost:
+        """Not where a sync failed: what it read then would be in a page cache that no disk has. First comes a cycle."""
+        if node.process is not None or node.lost or node.suspect:
             return
         node.starts += 1
         self.network.power_on(node.host)

@@ -15,6 +15,7 @@ from random import Random
 from penstock.sim.cluster import Node, SimCluster
 from penstock.sim.network import Network
 from penstock.sim.options import Options
+from penstock.sim.rot import Flip, flip
 from penstock.sim.survival import can_lose, is_whole
 
 _CRASHING = ("kill", "power", "torn", "stop", "sync-error", "write-error", "full-disk", "lost-disk")
@@ -29,7 +30,15 @@ _TORN_CHANGES = 60
 
 
 class Nemesis:
-    def __init__(self, cluster: SimCluster, options: Options, clients: Callable[[], None], hosts: list[str]) -> None:
+    def __init__(
+        self,
+        cluster: SimCluster,
+        options: Options,
+        clients: Callable[[], None],
+        hosts: list[str],
+        topic: str = "",
+    ) -> None:
+        """`clients`: makes one of them crash. `hosts`: where they are. `topic`: whose cold data may rot."""
         self.struck: Counter[str] = Counter()
         """how often each kind has happened"""
         self._cluster = cluster
@@ -37,6 +46,8 @@ class Nemesis:
         self._loop = cluster.loop
         self._options = options
         self._random = Random(f"faults {options.seed}")
+        self._topic = topic
+        self._flip: Flip | None = None
         self._crash_client = clients
         self._client_hosts = hosts
         self._over = False
@@ -61,6 +72,7 @@ class Nemesis:
             "client": self._client,
             "slow-link": self._slow_link,
             "lost-disk": self._lost_disk,
+            "bit-flip": self._bit_flip,
         }
 
     def begin(self) -> None:
@@ -232,6 +244,22 @@ class Nemesis:
         self._later(lambda: self._cluster.start(node))
         return True
 
+    def _bit_flip(self, node: Node) -> bool:
+        """Cold data rots in one copy: the scrubber finds it, and has it repaired from another."""
+        nodes = self._cluster.nodes
+        if len(nodes) < _NODES_WITH_A_SPARE or self.is_damaged or not is_whole(nodes) or not can_lose(nodes, [node]):
+            return False
+        self._flip = flip(node, self._topic, self._random)
+        if self._flip is None:
+            return False
+        self._mending = node
+        return True
+
+    @property
+    def is_damaged(self) -> bool:
+        """A bit that was turned is not as it was."""
+        return self._flip is not None and not self._flip.is_mended
+
     def _slow_link(self, node: Node) -> bool:
         """Everything to and from a host takes longer: what others say to one another overtakes it."""
         host = self._random.choice([node.host, *self._client_hosts])
@@ -246,7 +274,7 @@ class Nemesis:
     def _may_strike(self, kind: str, node: Node) -> bool:
         if self._mending is None or self._mending is node or kind not in _CRASHING:
             return True
-        if is_whole(self._cluster.nodes):
+        if is_whole(self._cluster.nodes) and not self.is_damaged:
             self._mending = None
         return self._mending is None
 

@@ -23,7 +23,7 @@ _FIRST_FAULTS = (
     "clock",
     "client",
 )
-LATER_FAULTS = ("slow-link", "lost-disk")
+LATER_FAULTS = ("slow-link", "lost-disk", "bit-flip")
 """drawn by themselves: what a seed had before they were there, it still has"""
 FAULTS = _FIRST_FAULTS + LATER_FAULTS
 """see `faults.Nemesis` for what each is"""

@@ -51,6 +51,8 @@ _INVARIANTS = {
     "copy-phantom": "E1",
 }
 """anomalies that have a number; the others are the history's"""
+_SCRUBBING = {"penstock.scrub.interval.ms": "200", "penstock.scrub.rest.ms": "500"}
+"""so that a run sees several passes"""
 
 CONFIGS = {
     "offsets.topic.num.partitions": "2",
@@ -103,6 +105,8 @@ class Run:
             "transaction.state.log.min.isr": str(options.min_insync),
             "default.replication.factor": copies,
         }
+        if "bit-flip" in options.faults:
+            configs |= _SCRUBBING
         if options.racks:
             configs["replica.selector.class"] = _CLOSEST
         self.cluster = SimCluster(
@@ -116,7 +120,7 @@ class Run:
             dynamic_voters="lost-disk" in options.faults,
         )
         self.workload = Workload(self.cluster, options)
-        self.nemesis = Nemesis(self.cluster, options, self.workload.crash_one, self.workload.hosts)
+        self.nemesis = Nemesis(self.cluster, options, self.workload.crash_one, self.workload.hosts, TOPIC)
         self.violations: list[Violation] = []
         self._shape: dict[str, int] = {}
         self._read = 0
@@ -186,6 +190,7 @@ class Run:
             self._violated("L2", f"unfinished: {self.workload.unfinished}")
             if hanging := resting.undecided(self.cluster):
                 self._violated("T4", hanging)
+        self._until(lambda: not self.nemesis.is_damaged, _LIVENESS_US, "S5", "what rotted is repaired")
         self._until_quiet("L3", resting.unsettled)
         self._until_quiet("L5", resting.unstable)
         self._until_quiet("T4", resting.undecided)
