@@ -47,7 +47,7 @@ def test_power_that_one_broker_loses_takes_nothing_acked_also_without_flush(seed
     """What it had not synced is gone; others hold it, and it catches up before it may lead."""
     report = Run(_unflushed(seed)).go()
     assert report.violations == []
-    assert report.injected["power"] + report.injected.get("torn", 0) > 0 and report.acked > 0
+    assert sum(report.injected.values()) > 0 and report.acked > 0
 
 
 @pytest.mark.parametrize("seed", range(1, 5))
