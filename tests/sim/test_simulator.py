@@ -88,6 +88,12 @@ def test_power_that_all_brokers_lose_takes_what_was_acked_without_flush(monkeypa
     assert any(not Run(_unflushed(seed)).go().passed for seed in range(1, 9))
 
 
+def test_a_broker_that_starts_coordinates_nothing_by_the_metadata_of_its_last_life() -> None:
+    """A run in which a transaction coordinator wrote, after a loss of power and before its broker had registered, in
+    the epoch in which it had led before: another record at the same offset and epoch."""
+    assert simulate_seed(388, nodes=3, events=10_000).violations == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, 1_000, 50))
 def test_three_brokers_lose_nothing_over_many_seeds(first: int) -> None:

@@ -82,6 +82,9 @@ class Broker:
         self._watch = Watch(self._clock, self._clock.fine_s)
         self._sources: Sources
         self._admin: Admin | None = None
+        self._joined = False
+        """This life of the broker is known to the controller. Until then the metadata tells of its last one: who would
+        write by it as a leader would write other records than that one did, in the same epoch."""
         self._lost = asyncio.Event()
         self._fault: KafkaError | None = None
         """what `lost` tells"""
@@ -227,6 +230,7 @@ class Broker:
         incarnation = random_id(self._random)
         partitions.directory.sign(incarnation)
         await lifecycle.join(advertised, incarnation, previous_epoch)
+        self._joined = True
         self._copying.start(self.services.link)
         self.services.coordinators.follow(quorum.image)
         self._coordinate(quorum.image)
@@ -347,8 +351,9 @@ class Broker:
         """The metadata log moved on: partitions first, then who coordinates on them."""
         changes = self.services.partitions.apply(delta, image)
         self._copying.follow(changes, delta, image)
-        self.services.coordinators.follow(image, [*delta.changed_topics, *delta.deleted_topics])
-        self._coordinate(image)
+        if self._joined:
+            self.services.coordinators.follow(image, [*delta.changed_topics, *delta.deleted_topics])
+            self._coordinate(image)
         deleted = [(topic.name, topic.id) for topic in delta.deleted_topics.values()]
         if deleted:
             self.services.forget_topics(deleted)
