@@ -58,6 +58,7 @@ def beat(client: RawClient, version: int = 1, **how: object) -> ErrorCode:
         {"topic_partitions": None},
         {"topic_partitions": [TopicPartitions(topic_id=bytes(16), partitions=[0])]},
         {"subscribed_topic_names": None},
+        {"subscribed_topic_names": ["t" * 249] * 10_000},
         {"member_epoch": -2},
         {"member_epoch": -3},
         {"member_epoch": -(2**31)},

@@ -140,6 +140,8 @@ class Consumer:
         self.owned: set[tuple[bytes, int]] = set()
         self.told: set[tuple[bytes, int]] = set()
         self.interval_ms = 0
+        self.is_unsure = False
+        """an answer was lost: the next heartbeat says everything, and so is told everything"""
 
     def join(self) -> Consumer:
         self.epoch, self.owned, self.told = 0, set(), set()
@@ -150,6 +152,11 @@ class Consumer:
     def beat(self, **fields: Any) -> Consumer:
         """A heartbeat as a client sends it that says nothing new but what it owns."""
         asked = {"member_id": self.member_id, "member_epoch": self.epoch, **fields}
+        if self.is_unsure:
+            group = self.bench.shard.state.store.consumers.get(GROUP)
+            member = None if group is None else group.members.get(self.member_id)
+            known = {} if member is None else {"subscribed_topic_names": list(member.topics)}
+            asked = {"rebalance_timeout_ms": 30_000, **known, **asked}
         if "instance_id" in self.fields:
             asked.setdefault("instance_id", self.fields["instance_id"])
         self._take(self.bench.heartbeat(topic_partitions=self._owned(), **asked))
@@ -182,6 +189,7 @@ class Consumer:
         self.member_id = answer.member_id or self.member_id
         self.epoch = answer.member_epoch
         self.interval_ms = answer.heartbeat_interval_ms
+        self.is_unsure = False
         if answer.assignment is not None:
             given = answer.assignment.topic_partitions
             self.told = {(one.topic_id, at) for one in given for at in one.partitions}

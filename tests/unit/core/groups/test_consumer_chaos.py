@@ -69,6 +69,7 @@ class Groups(RuleBasedStateMachine):
             self._safely(name, consumer.beat)
             if name in self.consumers:
                 consumer.epoch, consumer.told, consumer.owned = kept
+                consumer.is_unsure = True
 
     @rule(name=st.sampled_from(NAMES))
     def revoke(self, name: str) -> None:
@@ -150,4 +151,4 @@ class Groups(RuleBasedStateMachine):
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestGroups.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

@@ -70,6 +70,33 @@ def test_who_does_not_let_go_in_time_is_removed_and_told() -> None:
     assert second.beat().partitions == [0, 1]
 
 
+def test_what_is_to_be_given_up_next_has_a_time_of_its_own() -> None:
+    """The group moves on while a member lets go step by step: each step may take a rebalance timeout, not longer."""
+    bench = Bench(x=6)
+    slow = Consumer(bench, "a", "x", rebalance_timeout_ms=10_000).join()
+    bench.later(2_000)
+    Consumer(bench, "b", "x").join()
+    slow.beat()
+    bench.later(2_000)
+    Consumer(bench, "c", "x").join()
+    bench.later(4_000)
+    slow.revoke().beat()
+    assert bench.group.members["a"].state is MemberState.UNREVOKED_PARTITIONS
+    bench.later(9_999)
+    slow.beat()
+    assert "a" in bench.group.members
+    bench.later(1)
+    assert "a" not in bench.group.members
+
+
+def test_a_member_may_become_another_static_one() -> None:
+    bench = Bench(x=1)
+    Consumer(bench, "a", "x", instance_id="i").join()
+    Consumer(bench, "a", "x", instance_id="j").join()
+    assert bench.group.static_members == {"j": "a"}
+    assert refusal(bench.heartbeat, member_id="a", member_epoch=-2, instance_id="i") is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_a_member_that_is_silent_for_its_groups_session_timeout_is_removed() -> None:
     bench = Bench(x=1)
     settings = {"consumer.session.timeout.ms": "60000", "consumer.heartbeat.interval.ms": "7000"}

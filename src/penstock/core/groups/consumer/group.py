@@ -103,6 +103,7 @@ class ConsumerGroup:
 
     def put_member(self, member: ConsumerMember) -> None:
         """The member, with what it has as well."""
+        self._forget_instance(member.member_id)
         self._take(member.member_id)
         self.members[member.member_id] = member
         if member.instance_id is not None:
@@ -129,13 +130,17 @@ class ConsumerGroup:
             self.put_member(_with_current(known, nothing))
 
     def drop_member(self, member_id: str) -> None:
-        member = self.members.get(member_id)
-        if member is None:
+        if member_id not in self.members:
             return
         self._take(member_id)
+        self._forget_instance(member_id)
         del self.members[member_id]
-        if member.instance_id is not None and self.static_members.get(member.instance_id) == member_id:
-            del self.static_members[member.instance_id]
+
+    def _forget_instance(self, member_id: str) -> None:
+        known = self.members.get(member_id)
+        instance_id = None if known is None else known.instance_id
+        if instance_id is not None and self.static_members.get(instance_id) == member_id:
+            del self.static_members[instance_id]
 
     def _take(self, member_id: str) -> None:
         """What the member had has no owner any more, except where a later record gave it to somebody else already."""

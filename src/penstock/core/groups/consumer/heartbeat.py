@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import id_text
+from penstock.base.limits import MEMBER_METADATA_BYTES_MAX
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.consumer import leaving, migration, subscriptions, targets
 from penstock.core.groups.consumer.draft import Draft
@@ -56,7 +57,7 @@ def heartbeat(
     targets.update(state, draft, now)
     member = settle(state, draft, asked, owned, subscription_changed=subscription_changed)
     if not member.uses_classic_protocol:
-        expect_revocation(state, draft.group.group_id, member, now)
+        expect_revocation(state, draft.group.group_id, before, member, now)
     expect_heartbeat(state, draft.group.group_id, member, now)
     out.records = draft.records
     out.response = _response(state, draft.group, request, before, member)
@@ -93,6 +94,9 @@ def check_request(request: ConsumerGroupHeartbeatRequest, api_version: int, assi
         _check(request.instance_id is not None, "InstanceId can't be null.")
     else:
         _check(epoch > LEAVE_STATIC_EPOCH, "MemberEpoch is invalid.")
+    names = request.subscribed_topic_names or ()
+    size = sum(map(len, names)) + len(request.subscribed_topic_regex or "")
+    _check(size <= MEMBER_METADATA_BYTES_MAX, "The subscription is too large.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         said = f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
         raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, said + ", ".join(assignors) + ".")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.core.coordinator.result import Now
 from penstock.core.groups.consumer.group import ConsumerGroup
-from penstock.core.groups.consumer.member import ConsumerMember
+from penstock.core.groups.consumer.member import ConsumerMember, Owned
 from penstock.core.groups.modern.events import MemberExpired, RevocationExpired, revocation_key, session_key
 from penstock.core.groups.modern.membership import MemberState
 from penstock.core.groups.modern.settings import number
@@ -25,14 +25,21 @@ def expect_heartbeat(state: State, group_id: str, member: ConsumerMember, now: N
     state.timers.schedule(key, now.ms + timeout_ms, MemberExpired(KIND, group_id, member.member_id))
 
 
-def expect_revocation(state: State, group_id: str, member: ConsumerMember, now: Now) -> None:
-    """From the moment it is told to give something up, a member has its rebalance timeout for it."""
+def expect_revocation(
+    state: State, group_id: str, before: ConsumerMember | None, member: ConsumerMember, now: Now
+) -> None:
+    """From the moment it is told to give something up, a member has its rebalance timeout for it. `before`: the member
+    until now, None where it is not known; what it was told to give up then has its time running."""
     key = revocation_key(KIND, group_id, member.member_id)
     if member.state is not MemberState.UNREVOKED_PARTITIONS:
         state.timers.cancel(key)
-    elif key not in state.timers:
+    elif key not in state.timers or before is None or _gives_up(before) != _gives_up(member):
         event = RevocationExpired(KIND, group_id, member.member_id, member.epoch)
         state.timers.schedule(key, now.ms + member.rebalance_timeout_ms, event)
+
+
+def _gives_up(member: ConsumerMember) -> tuple[int, Owned]:
+    return member.epoch, member.revoking
 
 
 def heartbeat_interval_ms(state: State, group: ConsumerGroup, member: ConsumerMember) -> int:
@@ -46,4 +53,4 @@ def expect_everybody(state: State, group: ConsumerGroup, now: Now) -> None:
     for member in group.members.values():
         expect_heartbeat(state, group.group_id, member, now)
         if not member.uses_classic_protocol:
-            expect_revocation(state, group.group_id, member, now)
+            expect_revocation(state, group.group_id, None, member, now)
