@@ -75,9 +75,9 @@ class Sharing(RuleBasedStateMachine):
 
     @rule(member=st.sampled_from(MEMBERS), data=st.data())
     def acknowledge(self, member, data):
-        mine = [offset for offset, one in self.model.items() if one.member == member]
-        own = bool(mine) and data.draw(st.booleans())
-        low = data.draw(st.sampled_from(sorted(mine)) if own else st.integers(0, self.end))
+        owners = (member,) if data.draw(st.booleans()) else MEMBERS
+        out = sorted(offset for offset, one in self.model.items() if one.member in owners)
+        low = data.draw(st.sampled_from(out) if out else st.integers(0, self.end))
         high = data.draw(st.integers(low, low + 3))
         kinds = data.draw(st.lists(st.integers(0, 4), min_size=high - low + 1, max_size=high - low + 1))
         wanted = {offset: kinds[offset - low] for offset in range(max(low, self.share.start_offset), high + 1)}
