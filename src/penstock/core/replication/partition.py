@@ -16,7 +16,7 @@ from penstock.core.metadata.image import NO_LEADER
 from penstock.core.metadata.image import Partition as Described
 from penstock.core.replication.fetch_session import FetchPartition
 from penstock.core.replication.following import Following
-from penstock.core.replication.isr import IsrAnswer, IsrChange
+from penstock.core.replication.isr import EPOCH_UNCHECKED, IsrAnswer, IsrChange
 from penstock.core.replication.leading import Cluster, Leading
 from penstock.core.replication.replica import Replica
 from penstock.core.replication.traffic import Traffic
@@ -240,7 +240,9 @@ class Partition:
         self, wanted: FetchPartition, replica_id: int, broker_epoch: int, max_bytes: int, min_one: bool
     ) -> Fetched:
         """The batches from the wanted offset on for a follower: all that there are. Its position is not noted yet."""
-        if wanted.leading is None or wanted.leading is not self.leading:
+        known = self.cluster.brokers.get(replica_id)
+        is_past = known is not None and EPOCH_UNCHECKED != broker_epoch < known.epoch
+        if wanted.leading is None or wanted.leading is not self.leading or is_past:
             diverging = self._meet(wanted, replica_id, broker_epoch)
             if diverging is not None:
                 return self._fetched([], 0, None, diverging)

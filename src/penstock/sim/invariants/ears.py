@@ -61,7 +61,7 @@ class Ears:
             (Log, "append", self._append),
             (Partition, "check_epoch", self._check_epoch),
             (Partition, "read", self._read),
-            (Partition, "copy", self._read),
+            (Partition, "copy", self._copy),
             (Partition, "latest_for_clients", self._latest_for_clients),
             (alter_partition, "decide_alter_partition", self._alter),
             (offsets, "commit", self._commit),
@@ -147,6 +147,19 @@ class Ears:
             if _verdict(partition, wanted.leader_epoch) is not ErrorCode.NONE:
                 told = f"{wanted.leader_epoch} was served in {partition.leader_epoch}"
                 self._tell("R15", f"{partition.name}: who fetches in epoch {told}")
+            return fetched
+
+        return heard
+
+    def _copy(self, copy: Any) -> Any:
+        read = self._read(copy)
+
+        def heard(partition: Partition, wanted: Any, replica_id: int, broker_epoch: int, *args: Any) -> Any:
+            fetched = read(partition, wanted, replica_id, broker_epoch, *args)
+            known = partition.cluster.brokers.get(replica_id)
+            if known is not None and -1 < broker_epoch < known.epoch:
+                life = f"{broker_epoch}, and is registered as {known.epoch}"
+                self._tell("R15", f"{partition.name}: broker {replica_id} is served in its life {life}")
             return fetched
 
         return heard

@@ -7,7 +7,7 @@ import pytest
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.replication.isr import IsrAnswer, IsrChange
 from penstock.core.replication.partition import Partition
-from tests.unit.core.replication.copies import append, broker, described, fetch, leader
+from tests.unit.core.replication.copies import append, broker, described, fetch, leader, place
 
 
 def isr(led: Partition) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -75,6 +75,17 @@ def test_a_fetch_of_an_earlier_life_is_refused():
     led = leader(isr=(1, 2))
     with pytest.raises(KafkaError) as refusal:
         fetch(led, 3, 0, broker_epoch=50)
+    assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_so_is_one_in_the_session_of_that_life():
+    """Its position was found sound before, by the leader of the same epoch."""
+    led = leader(isr=(1, 2))
+    wanted = place(0, epoch=led.leader_epoch)
+    led.copy(wanted, 3, broker(3).epoch, 1_000_000, True)
+    led.cluster.brokers = {**led.cluster.brokers, 3: broker(3, epoch=broker(3).epoch + 100)}
+    with pytest.raises(KafkaError) as refusal:
+        led.copy(wanted, 3, broker(3).epoch, 1_000_000, True)
     assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
