@@ -259,7 +259,9 @@ class Raft:
         if heard.epoch < self.epoch:
             return False
         knows = heard.id not in (NO_LEADER, self.me.id)
-        if knows and (heard.epoch > self.epoch or self.leader.id == NO_LEADER):
+        # One that started again may know who leads and not where: it had heard that, and nothing yet of the voters.
+        sought = self.leader.id == NO_LEADER or (self.leader.id == heard.id and isinstance(self.role, Unattached))
+        if knows and (heard.epoch > self.epoch or sought):
             self.follow(heard, now_ms)
             return True
         if heard.epoch > self.epoch:
