@@ -247,7 +247,7 @@ class Nemesis:
     def _bit_flip(self, node: Node) -> bool:
         """Cold data rots in one copy: the scrubber finds it, and has it repaired from another."""
         nodes = self._cluster.nodes
-        if len(nodes) < _NODES_WITH_A_SPARE or self.is_damaged or not is_whole(nodes) or not can_lose(nodes, [node]):
+        if len(nodes) < _NODES_WITH_A_SPARE or self.is_damaged or not is_whole(nodes) or not can_lose(nodes, []):
             return False
         self._flip = flip(node, self._topic, self._random)
         if self._flip is None:
@@ -272,7 +272,7 @@ class Nemesis:
         return True
 
     def _may_strike(self, kind: str, node: Node) -> bool:
-        if self._mending is None or self._mending is node or kind not in _CRASHING:
+        if self._mending is None or kind not in _CRASHING or (self._mending is node and not self.is_damaged):
             return True
         if is_whole(self._cluster.nodes) and not self.is_damaged:
             self._mending = None
