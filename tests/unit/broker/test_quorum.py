@@ -151,7 +151,13 @@ def topic(name: str) -> list[TopicRecord | PartitionRecord]:
 
 def test_an_empty_directory_begins_a_cluster_at_the_latest_metadata_version(bench):
     image = bench.image()
-    assert image.features == {"metadata.version": 30, "eligible.leader.replicas.version": 1, "transaction.version": 2}
+    assert image.features == {
+        "metadata.version": 30,
+        "eligible.leader.replicas.version": 1,
+        "group.version": 1,
+        "share.version": 1,
+        "transaction.version": 2,
+    }
     assert bench.disk.exists(META) and bench.disk.exists(BOOTSTRAP)
 
 
