@@ -47,14 +47,10 @@ def _make(target: str, clone: Path, home: Path, around: list[str] | None = None)
         "PENSTOCK_REQUIRE_ALL": "1",
     }
     began = time.monotonic()
-    done = subprocess.run(
-        [*(around or []), "make", target, f"PYTHON={python}"],
-        cwd=clone,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    said = clone.with_suffix(".log")
+    with said.open("wb") as log:
+        command = [*(around or []), "make", target, f"PYTHON={python}"]
+        done = subprocess.run(command, cwd=clone, env=environment, stdout=log, stderr=log, check=False)
     if done.returncode != 0:
-        raise AssertionError(f"make {target} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+        raise AssertionError(f"make {target} failed:\n{said.read_text(errors='replace')[-3000:]}")
     return time.monotonic() - began
