@@ -242,6 +242,12 @@ class SimLoop(asyncio.AbstractEventLoop):
             process.tasks.add(task)
         return task
 
+    async def getaddrinfo(  # type: ignore[override]  # what kind of address is wanted does not matter
+        self, host: Any, port: Any, **_: Any
+    ) -> list[tuple[Any, Any, int, str, tuple[str, int]]]:
+        """Every name is an address."""
+        return [(None, None, 0, "", (host, port))]
+
     async def create_connection(  # type: ignore[override]  # what a simulated connection has no use for is left out
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, ssl: None = None
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import random
 import secrets
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -72,11 +73,23 @@ class _Link(asyncio.BufferedProtocol):
         host, port = self.broker.host, self.broker.port
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_MS / 1000):
-                await self._loop.create_connection(lambda: self, host, port, ssl=context)
+                await self._connect(host, port, {} if context is None else {"ssl": context, "server_hostname": host})
         except (OSError, TimeoutError, UnicodeError) as error:  # the last: a host that no name can have
             self.fail(tls.failure(f"{host}:{port}", error))
             if not self.gone.done():
                 self.gone.set_result(None)
+
+    async def _connect(self, host: str, port: int, security: dict[str, Any]) -> None:
+        """The name is looked up here: uvloop leaves the question behind where its `create_connection` is cancelled, and
+        complains of an answer that nobody waits for."""
+        places = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        for at, (*_, address) in enumerate(places, 1):
+            try:
+                await self._loop.create_connection(lambda: self, str(address[0]), port, **security)
+                return
+            except OSError:
+                if at == len(places):
+                    raise
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transport of TLS is one without being a subclass.
