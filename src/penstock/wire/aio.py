@@ -76,8 +76,11 @@ class _Link(asyncio.BufferedProtocol):
                 await self._connect(host, port, {} if context is None else {"ssl": context, "server_hostname": host})
         except (OSError, TimeoutError, UnicodeError) as error:  # the last: a host that no name can have
             self.fail(tls.failure(f"{host}:{port}", error))
-            if not self.gone.done():
-                self.gone.set_result(None)
+            self._is_gone()
+        except asyncio.CancelledError:
+            # Where the socket was connected already, uvloop closes it and does not tell the protocol.
+            self._is_gone()
+            raise
 
     async def _connect(self, host: str, port: int, security: dict[str, Any]) -> None:
         """The name is looked up here: uvloop leaves the question behind where its `create_connection` is cancelled, and
@@ -123,6 +126,9 @@ class _Link(asyncio.BufferedProtocol):
         else:
             self.fail(Disconnected(f"{place}: {exc or 'the broker closed the connection'}"))
         self._transport = None
+        self._is_gone()
+
+    def _is_gone(self) -> None:
         if not self.gone.done():
             self.gone.set_result(None)
 

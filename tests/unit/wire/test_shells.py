@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+import uvloop
 
 from penstock.base.errors import KafkaError
 from penstock.protocol.frames import decode_request_header, response_frame
@@ -219,3 +220,27 @@ def test_closing_the_asyncio_client_fails_what_is_in_flight(broker: FakeBroker) 
             await waiting
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_the_asyncio_client_closes_in_the_moment_in_which_it_is_connected(
+    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch, loop_factory: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    connected = aio._Link.connection_made
+
+    async def scenario() -> None:
+        client = aio.Client(broker.bootstrap)
+        closing: list[asyncio.Task[None]] = []
+
+        def close_now(link: aio._Link, transport: asyncio.BaseTransport) -> None:
+            connected(link, transport)
+            closing.append(asyncio.get_running_loop().create_task(client.close()))
+
+        monkeypatch.setattr(aio._Link, "connection_made", close_now)
+        with pytest.raises(Disconnected):
+            await client.request(None, HeartbeatRequest())
+        async with asyncio.timeout(10):
+            await closing[0]
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(scenario())
