@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.core.share.batches import StateBatch
 from penstock.core.share.requests import Delete, Initialize, Read, Summarize, Write
 from penstock.core.share.state import ShareSummary
 from penstock.protocol.generated import (
@@ -65,10 +63,6 @@ def summary_request(asked: Summarize) -> summarize.ReadShareGroupStateSummaryReq
     one = summarize.PartitionData(partition=index, leader_epoch=asked.leader_epoch)
     topic = summarize.ReadStateSummaryData(topic_id=topic_id, partitions=[one])
     return summarize.ReadShareGroupStateSummaryRequest(group_id=group_id, topics=[topic])
-
-
-def state_batches(told: Iterable[Any]) -> tuple[StateBatch, ...]:
-    return tuple(StateBatch(one.first_offset, one.last_offset, one.delivery_state, one.delivery_count) for one in told)
 
 
 def told_summary(result: Any) -> ShareSummary:

@@ -16,7 +16,7 @@ from penstock.base.ports import Clock
 from penstock.broker.peers import Peers
 from penstock.broker.share_coordinators import ShareCoordinators
 from penstock.core.metadata.image import NO_LEADER, Image
-from penstock.core.share.batches import NO_OFFSET, StateBatch
+from penstock.core.share.batches import NO_OFFSET, StateBatch, state_batches
 from penstock.core.share.requests import Delete, Initialize, Read, ShareKey, Summarize, Write
 from penstock.core.share.state import NOT_COUNTED, ShareSummary
 from penstock.protocol.message import Message
@@ -77,8 +77,7 @@ class ShareStates:
             return StoredShare(found.state_epoch, found.start_offset, found.batches)
 
         def there(result: Any) -> StoredShare:
-            batches = _messages().state_batches(result.state_batches)
-            return StoredShare(result.state_epoch, result.start_offset, batches)
+            return StoredShare(result.state_epoch, result.start_offset, state_batches(result.state_batches))
 
         return await self._ask(request.key, here, lambda: _messages().read_request(request), there)
 

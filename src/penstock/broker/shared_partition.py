@@ -15,6 +15,7 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock
 from penstock.broker.journal import Journal
 from penstock.broker.share_settings import EARLIEST, ShareSettings
+from penstock.broker.share_state import ShareStates
 from penstock.broker.waiters import Waiters
 from penstock.core.replication.partition import Partition
 from penstock.core.share.batches import StateBatch
@@ -44,35 +45,6 @@ _FENCED = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH)
 _TOLD = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-class Stored(Protocol):
-    @property
-    def state_epoch(self) -> int: ...
-
-    @property
-    def start_offset(self) -> int: ...
-
-    @property
-    def batches(self) -> Sequence[StateBatch]: ...
-
-
-class States(Protocol):
-    """The persister. Its refusals are KafkaErrors."""
-
-    async def read(self, group_id: str, topic_id: bytes, partition: int, leader_epoch: int) -> Stored: ...
-
-    async def write(
-        self,
-        group_id: str,
-        topic_id: bytes,
-        partition: int,
-        state_epoch: int,
-        leader_epoch: int,
-        start_offset: int,
-        batches: Sequence[StateBatch],
-        delivery_complete_count: int = -1,
-    ) -> None: ...
-
-
 Bury = Callable[[str, str, Partition, Sequence[Dead]], Awaitable[None]]
 """Copies records of a group to the dead letter topic. KafkaError where that fails."""
 
@@ -96,7 +68,7 @@ class SharedPartition:
         self,
         key: ShareKey,
         partition: Partition,
-        states: States,
+        states: ShareStates,
         settings: Callable[[], ShareSettings],
         clock: Clock,
         waiters: Waiters,

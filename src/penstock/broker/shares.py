@@ -14,7 +14,8 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock
 from penstock.broker.partitions import Partitions
 from penstock.broker.share_settings import GroupSettings
-from penstock.broker.shared_partition import Bury, SharedPartition, States
+from penstock.broker.share_state import ShareStates
+from penstock.broker.shared_partition import Bury, SharedPartition
 from penstock.core.share.requests import ShareKey
 from penstock.core.sharing.acknowledging import Acknowledgement, check
 from penstock.core.sharing.sessions import FINAL_EPOCH, INITIAL_EPOCH, Place, ShareSession, ShareSessions
@@ -26,7 +27,7 @@ class Shares:
     def __init__(
         self,
         partitions: Partitions,
-        states: States,
+        states: ShareStates,
         settings: GroupSettings,
         clock: Clock,
         sessions_max: int,

@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from penstock.base.errors import KafkaError
+from penstock.protocol.frames import Writable
 from penstock.protocol.message import Message
 
 T = TypeVar("T")
 
 
-class Request(Protocol):
-    """What can be sent: a generated message, or one that is written by hand."""
+class Request(Writable, Protocol):
+    """What can be sent."""
 
     @property
     def API_KEY(self) -> int: ...
-
-    def write(self, out: bytearray, version: int) -> None: ...
 
 
 Decode = Callable[[memoryview, int], Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 NO_OFFSET = -1
 
@@ -25,6 +25,19 @@ class StateBatch(NamedTuple):
 
     def between(self, first_offset: int, last_offset: int) -> StateBatch:
         return StateBatch(first_offset, last_offset, self.delivery_state, self.delivery_count)
+
+
+class ToldBatch(Protocol):
+    """As requests, responses and records tell of it, each in a class of its own."""
+
+    first_offset: int
+    last_offset: int
+    delivery_state: int
+    delivery_count: int
+
+
+def state_batches(told: Iterable[ToldBatch]) -> tuple[StateBatch, ...]:
+    return tuple(StateBatch(one.first_offset, one.last_offset, one.delivery_state, one.delivery_count) for one in told)
 
 
 def combine(known: Sequence[StateBatch], news: Iterable[StateBatch], start_offset: int) -> tuple[StateBatch, ...]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from penstock.base.errors import DecodeError
 from penstock.core.coordinator.result import CoordinatorRecord
-from penstock.core.share.batches import StateBatch
+from penstock.core.share.batches import state_batches
 from penstock.core.share.requests import ShareKey
 from penstock.core.share.state import ShareState
 from penstock.protocol.generated import share_snapshot_value, share_update_value
@@ -65,50 +65,36 @@ def tombstone(key: ShareKey) -> CoordinatorRecord:
 def read(record: CoordinatorRecord) -> Stored | None:
     """None where the record is of a type that later versions write."""
     kind = _version(record.key)
-    body = memoryview(record.key)[2:]
-    if kind == SNAPSHOT:
-        return _read_snapshot(ShareSnapshotKey.decode(body, 0), record.value)
-    return _read_update(ShareUpdateKey.decode(body, 0), record.value) if kind == UPDATE else None
-
-
-def _read_snapshot(name: ShareSnapshotKey, value: bytes | None) -> Stored:
+    if kind not in (SNAPSHOT, UPDATE):
+        return None
+    name = (ShareSnapshotKey if kind == SNAPSHOT else ShareUpdateKey).decode(memoryview(record.key)[2:], 0)
     key = ShareKey(name.group_id, name.topic_id, name.partition)
-    if value is None:
-        return Stored(True, key, None)
-    read = ShareSnapshotValue.decode(memoryview(value)[2:], _version(value))
-    state = ShareState(
-        read.snapshot_epoch,
-        read.state_epoch,
-        read.leader_epoch,
-        read.start_offset,
-        read.delivery_complete_count,
-        read.create_timestamp,
-        read.write_timestamp,
-        tuple(
-            StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count) for b in read.state_batches
-        ),
-    )
-    return Stored(True, key, state)
+    state = None
+    if record.value is not None:
+        state = (_snapshot if kind == SNAPSHOT else _update)(memoryview(record.value)[2:], _version(record.value))
+    return Stored(kind == SNAPSHOT, key, state)
 
 
-def _read_update(name: ShareUpdateKey, value: bytes | None) -> Stored:
-    key = ShareKey(name.group_id, name.topic_id, name.partition)
-    if value is None:
-        return Stored(False, key, None)
-    read = ShareUpdateValue.decode(memoryview(value)[2:], _version(value))
-    state = ShareState(
-        read.snapshot_epoch,
-        0,
-        read.leader_epoch,
-        read.start_offset,
-        read.delivery_complete_count,
-        0,
-        0,
-        tuple(
-            StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count) for b in read.state_batches
-        ),
+def _snapshot(body: memoryview, version: int) -> ShareState:
+    told = ShareSnapshotValue.decode(body, version)
+    return ShareState(
+        told.snapshot_epoch,
+        told.state_epoch,
+        told.leader_epoch,
+        told.start_offset,
+        told.delivery_complete_count,
+        told.create_timestamp,
+        told.write_timestamp,
+        state_batches(told.state_batches),
     )
-    return Stored(False, key, state)
+
+
+def _update(body: memoryview, version: int) -> ShareState:
+    told = ShareUpdateValue.decode(body, version)
+    batches = state_batches(told.state_batches)
+    return ShareState(
+        told.snapshot_epoch, 0, told.leader_epoch, told.start_offset, told.delivery_complete_count, 0, 0, batches
+    )
 
 
 def _snapshot_key(key: ShareKey) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.broker.handlers.groups.asking import refusal
+from penstock.broker.handlers.share.asking import offsets_refusal
 from penstock.broker.network.session import Session
 from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
@@ -21,11 +21,7 @@ from penstock.protocol.generated.alter_share_group_offsets_response import (
 async def handle(
     session: Session, header: RequestHeader, request: AlterShareGroupOffsetsRequest
 ) -> AlterShareGroupOffsetsResponse:
-    refused = refusal(session, Operation.READ, request.group_id)
-    if not request.group_id:
-        refused = ErrorCode.INVALID_GROUP_ID
-    if not session.services.image.share_groups_enabled:
-        refused = ErrorCode.UNSUPPORTED_VERSION
+    refused = offsets_refusal(session, Operation.READ, request.group_id)
     if refused is not None:
         return AlterShareGroupOffsetsResponse(error_code=refused)
     hidden = [topic for topic in request.topics if not _may_read(session, topic.topic_name)]

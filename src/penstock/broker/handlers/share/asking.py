@@ -1,4 +1,4 @@
-"""What both share requests have in common: who asks, and what is said of records."""
+"""What requests about share groups have in common: who asks, and what is said of records."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.broker.handlers.groups.asking import refusal
 from penstock.broker.network.session import Session
 from penstock.broker.shares import Acknowledgements
 from penstock.core.security.acl import Operation, Resource
@@ -30,6 +31,13 @@ def member_of(session: Session, group: str | None, member: str | None) -> tuple[
     if not member or len(member) > _MEMBER_ID_LENGTH_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the request has no valid member id")
     return group, member
+
+
+def offsets_refusal(session: Session, operation: Operation, group_id: str) -> ErrorCode | None:
+    """Why the offsets of this group cannot be changed; None where they can."""
+    if not session.services.image.share_groups_enabled:
+        return ErrorCode.UNSUPPORTED_VERSION
+    return refusal(session, operation, group_id) if group_id else ErrorCode.INVALID_GROUP_ID
 
 
 def said(batches: Iterable[tuple[Place, AcknowledgementBatch]]) -> Acknowledgements:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.broker.handlers.groups.asking import refusal
+from penstock.broker.handlers.share.asking import offsets_refusal
 from penstock.broker.network.session import Session
 from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
@@ -17,11 +17,7 @@ from penstock.protocol.generated.delete_share_group_offsets_response import (
 async def handle(
     session: Session, header: RequestHeader, request: DeleteShareGroupOffsetsRequest
 ) -> DeleteShareGroupOffsetsResponse:
-    refused = refusal(session, Operation.DELETE, request.group_id)
-    if not request.group_id:
-        refused = ErrorCode.INVALID_GROUP_ID
-    if not session.services.image.share_groups_enabled:
-        refused = ErrorCode.UNSUPPORTED_VERSION
+    refused = offsets_refusal(session, Operation.DELETE, request.group_id)
     if refused is not None:
         return DeleteShareGroupOffsetsResponse(error_code=refused)
     hidden = [one for one in request.topics if not session.allows(Operation.READ, Resource.TOPIC, one.topic_name)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from penstock.broker.handlers.share.outcomes import outcomes
 from penstock.broker.network.session import Session
-from penstock.broker.share_messages import state_batches
+from penstock.core.share.batches import state_batches
 from penstock.core.share.requests import ShareKey, Write
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.write_share_group_state_request import (
