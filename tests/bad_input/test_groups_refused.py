@@ -68,11 +68,16 @@ def commit(group_id: str = "g", partition: int = 0, topic: str = "plain", metada
     return OffsetCommitRequest(group_id=group_id, generation_id_or_member_epoch=-1, member_id="", topics=topics)
 
 
+def sync(**how: object) -> SyncGroupRequest:
+    fields: dict[str, object] = {"group_id": "g", "protocol_type": "consumer", "protocol_name": "range"}
+    return SyncGroupRequest(**(fields | how))  # type: ignore[arg-type]  # the fields of a request, by name
+
+
 @pytest.mark.parametrize("group_id", ["", NOT_UTF_8])
 def test_a_group_id_that_is_none(client: RawClient, group_id: str) -> None:
     assert client.call(join(group_id), 7).error_code == ErrorCode.INVALID_GROUP_ID
     assert client.call(HeartbeatRequest(group_id=group_id), 4).error_code == ErrorCode.INVALID_GROUP_ID
-    assert client.call(SyncGroupRequest(group_id=group_id), 5).error_code == ErrorCode.INVALID_GROUP_ID
+    assert client.call(sync(group_id=group_id), 5).error_code == ErrorCode.INVALID_GROUP_ID
     leaving = LeaveGroupRequest(group_id=group_id, members=[MemberIdentity(member_id="m")])
     assert client.call(leaving, 5).error_code == ErrorCode.INVALID_GROUP_ID
     assert client.call(DeleteGroupsRequest(groups_names=[group_id]), 2).results[0].error_code in (
@@ -108,7 +113,7 @@ def test_a_coordinator_of_a_kind_that_does_not_exist(client: RawClient) -> None:
 def test_a_member_that_nobody_knows(client: RawClient) -> None:
     assert client.call(join(member_id="nobody"), 7).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert client.call(HeartbeatRequest(group_id="g", member_id="nobody"), 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert client.call(SyncGroupRequest(group_id="g", member_id="x"), 5).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert client.call(sync(member_id="x"), 5).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     left = client.call(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id="nobody")]), 5)
     assert ErrorCode.UNKNOWN_MEMBER_ID in (left.error_code, *(one.error_code for one in left.members))
 
@@ -120,6 +125,14 @@ def test_a_session_timeout_out_of_bounds(client: RawClient, timeout_ms: int) -> 
 
 def test_a_member_without_protocols(client: RawClient) -> None:
     assert client.call(join(protocols=[]), 7).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+@pytest.mark.parametrize("missing", ["protocol_type", "protocol_name"])
+def test_a_sync_that_does_not_name_its_protocol(client: RawClient, missing: str) -> None:
+    """Version 5 must; before, there was no room for it, and the member is looked for."""
+    request = sync(**{missing: None})
+    assert client.call(request, 5).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert client.call(request, 4).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_subscription_of_two_megabytes(client: RawClient) -> None:
