@@ -11,8 +11,11 @@ import pytest
 from penstock.base.ids import LOST_DIRECTORY
 from penstock.core.metadata.image import Partition
 from penstock.protocol.generated.create_topics_request import CreatableTopic, CreateTopicsRequest
+from penstock.protocol.generated.metadata_request import MetadataRequest, MetadataRequestTopic
 from penstock.wire.aio import Client, Producer
 from tests.unit.broker.quorum_cluster import Cluster, run
+
+ORDERS = [MetadataRequestTopic(name="orders")]
 
 
 class Broken:
@@ -59,9 +62,11 @@ def test_a_leader_whose_log_failed_hands_over_and_producers_go_on(
             active._file = Broken(active.file, operation)
             for _ in range(3):
                 offsets.append(await producer.delivered(await producer.send("orders", b"after", partition=0)))
+            described = (await client.request(other, MetadataRequest(topics=ORDERS))).topics[0].partitions[0]
         assert sorted(set(offsets)) == offsets, "each was acknowledged once, in order"
         assert orders(other).leader not in (failed, -1)
         assert failed not in orders(other).isr
+        assert described.offline_replicas == [failed]
         assert orders(other).directories[orders(other).replicas.index(failed)] == LOST_DIRECTORY
         await cluster.stop(failed)
         await cluster.start(failed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from penstock.base.configs.define import ResourceType
 from penstock.base.configs.topic import TOPIC_CONFIGS
 from penstock.base.configs.values import Value, parse
-from penstock.base.ids import NO_ID, UNASSIGNED_DIRECTORY
+from penstock.base.ids import UNASSIGNED_DIRECTORY
 from penstock.core.metadata.effective import Node, broker_layers, inherited, readable
 from penstock.core.metadata.image import Broker, Image, Topic
 
@@ -32,7 +32,7 @@ class Outlook:
         found = self.image.brokers.get(broker)
         if found is None or broker == self.leaving or found.in_controlled_shutdown:
             return False
-        return (broker == self.joining or not found.fenced) and is_online(found, directory)
+        return (broker == self.joining or not found.fenced) and found.has_online(directory)
 
     def min_isr(self, topic: Topic) -> int:
         value = self._topic_value(topic.name, "min.insync.replicas")
@@ -64,13 +64,6 @@ class Outlook:
                 text, _ = inherited(broker_layers(self.image, self.node), entry)
             value = self._values[topic, name] = parse(entry, readable(entry, text))
         return value
-
-
-def is_online(broker: Broker, directory: bytes | None) -> bool:
-    """A replica whose directory is not known, or not chosen yet, counts as reachable."""
-    if directory in (None, NO_ID, UNASSIGNED_DIRECTORY) or not broker.log_dirs:
-        return True
-    return directory in broker.log_dirs
 
 
 def only_directory(broker: Broker) -> bytes:

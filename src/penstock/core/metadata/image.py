@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from penstock.base.configs.define import ResourceType
+from penstock.base.ids import NO_ID, UNASSIGNED_DIRECTORY
 from penstock.protocol.generated.access_control_entry_record import AccessControlEntryRecord
 from penstock.protocol.generated.delegation_token_record import DelegationTokenRecord
 from penstock.protocol.generated.user_scram_credential_record import UserScramCredentialRecord
@@ -85,6 +86,12 @@ class Broker(NamedTuple):
     def endpoint(self, listener: str) -> Endpoint | None:
         return next((e for e in self.endpoints if e.name == listener), None)
 
+    def has_online(self, directory: bytes | None) -> bool:
+        """A replica whose directory is not known, or not chosen yet, counts as reachable."""
+        if directory in (None, NO_ID, UNASSIGNED_DIRECTORY) or not self.log_dirs:
+            return True
+        return directory in self.log_dirs
+
 
 class Controller(NamedTuple):
     id: int
@@ -131,6 +138,17 @@ class Image:
     def partition(self, topic: str, index: int) -> Partition | None:
         found = self.topics.get(topic)
         return found.partitions.get(index) if found is not None else None
+
+    def offline_replicas(self, partition: Partition) -> list[int]:
+        """Those on brokers that are gone or fenced, and those that their brokers have lost."""
+        known = len(partition.directories) == len(partition.replicas)
+        directories = partition.directories if known else (None,) * len(partition.replicas)
+        brokers, placed = self.brokers, zip(partition.replicas, directories, strict=True)
+        return [
+            node
+            for node, directory in placed
+            if node not in brokers or brokers[node].fenced or not brokers[node].has_online(directory)
+        ]
 
     def led_by(self, topic: str, broker_id: int) -> dict[int, int]:
         """The partitions of the topic that the broker leads, with the epochs in which it does."""

@@ -6,6 +6,7 @@ import pytest
 
 from penstock.base.configs.define import ResourceType
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ids import LOST_DIRECTORY, NO_ID, UNASSIGNED_DIRECTORY
 from penstock.core.metadata.delta import Delta
 from penstock.core.metadata.image import EMPTY, Image, ProducerIds
 from penstock.core.metadata.loader import Loader
@@ -269,3 +270,21 @@ def test_an_aborted_metadata_transaction_leaves_nothing():
 )
 def test_a_record_is_written_in_the_version_kafka_writes(record: Message, level: int, version: int):
     assert record_version(record, {"metadata.version": level}) == version
+
+
+@pytest.mark.parametrize(
+    ("directories", "offline"),
+    [
+        ([DIRECTORY, DIRECTORY, DIRECTORY, DIRECTORY], [2, 3]),
+        ([LOST_DIRECTORY, DIRECTORY, DIRECTORY, DIRECTORY], [1, 2, 3]),
+        ([NO_ID, UNASSIGNED_DIRECTORY, DIRECTORY, b"x" * 16], [2, 3, 4]),
+        ([], [2, 3]),
+    ],
+)
+def test_a_replica_is_offline_on_a_broker_that_is_fenced_or_gone_or_has_lost_it(
+    directories: list[bytes], offline: list[int]
+):
+    brokers = [registration(1, fenced=False), registration(2, fenced=True), registration(4, fenced=False)]
+    topic = [TopicRecord(name="orders", topic_id=ORDERS), partition(replicas=[1, 2, 3, 4], directories=directories)]
+    image = after(*brokers, *topic)
+    assert image.offline_replicas(image.topics["orders"].partitions[0]) == offline

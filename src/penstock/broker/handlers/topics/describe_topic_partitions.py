@@ -71,7 +71,6 @@ def _topic(session: Session, image: Image, topic: Topic, indexes: list[int]) -> 
 
 
 def _partition(image: Image, index: int, partition: Partition) -> DescribeTopicPartitionsResponsePartition:
-    alive = image.brokers
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else ErrorCode.NONE,
         partition_index=index,
@@ -81,5 +80,5 @@ def _partition(image: Image, index: int, partition: Partition) -> DescribeTopicP
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=list(partition.eligible),
         last_known_elr=list(partition.last_known_eligible),
-        offline_replicas=[node for node in partition.replicas if node not in alive or alive[node].fenced],
+        offline_replicas=image.offline_replicas(partition),
     )

@@ -109,7 +109,6 @@ def _topic(session: Session, image: Image, topic: Topic, wants_operations: bool)
 
 
 def _partition(image: Image, index: int, partition: Partition) -> MetadataResponsePartition:
-    alive = image.brokers
     error = ErrorCode.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else ErrorCode.NONE
     return MetadataResponsePartition(
         error_code=error,
@@ -118,7 +117,7 @@ def _partition(image: Image, index: int, partition: Partition) -> MetadataRespon
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        offline_replicas=[node for node in partition.replicas if node not in alive or alive[node].fenced],
+        offline_replicas=image.offline_replicas(partition),
     )
 
 
