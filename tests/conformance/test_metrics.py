@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
 
 import pytest
 from apache import free_ports
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from penstock_up import PenstockUp
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -51,6 +52,11 @@ class Scrape:
 
     def value(self, name: str, **labels: object) -> float:
         return self._samples[(name, frozenset((label, str(text)) for label, text in labels.items()))]
+
+    def total(self, name: str, **labels: object) -> float:
+        """Over all samples that have these labels among theirs."""
+        wanted = {(label, str(text)) for label, text in labels.items()}
+        return sum(value for (one, has), value in self._samples.items() if one == name and wanted <= has)
 
     def names(self) -> set[str]:
         return {name for name, _ in self._samples}
@@ -220,3 +226,31 @@ def test_a_ready_broker_is_healthy(broker, topic):
 
 def test_there_is_nothing_else(broker):
     assert broker.get("/admin")[0] == 404
+
+
+def test_a_share_group_is_told_by_the_broker_that_hands_out_its_records(broker, topic):
+    group = f"share-of-{topic}"
+    entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+    before = broker.scrape()
+    with ShareConsumer({"bootstrap.servers": broker.bootstrap, "group.id": group}) as member:
+        member.subscribe([topic])
+        deadline, got, during = time.monotonic() + 4 * TIMEOUT_S, 0, None
+        while got < sum(SENT):
+            assert time.monotonic() < deadline, f"{got} records came"
+            got += len(member.poll(1.0))
+            during = during or (broker.scrape() if got else None)
+        member.commit_sync(TIMEOUT_S)
+        after = broker.scrape()
+    in_flight = "kafka_server_sharepartitionmetrics_inflightmessagecount"
+    assert during.total(in_flight, group=group) > 0
+    assert after.total(in_flight, group=group) == 0
+    assert after.value("kafka_server_sharesessioncache_sharesessionscount") == 1
+    accepted = "kafka_server_sharegroupmetrics_recordacknowledgements_total"
+    assert after.value(accepted, ackType="Accept") - before.value(accepted, ackType="Accept") == sum(SENT)
+    prefix = "kafka_server_brokertopicmetrics_"
+    assert after.value(f"{prefix}totalsharefetchrequests_total", topic=topic) > 0
+    assert after.value(f"{prefix}totalshareacknowledgementrequests_total", topic=topic) > 0
+    assert after.value(f"{prefix}bytesout_total", topic=topic) >= after.value(f"{prefix}bytesin_total", topic=topic)

@@ -109,7 +109,7 @@ class Partitions:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{known.name}-{index} has no copy here")
 
-    def get(self, topic: str, index: int) -> Partition | None:
+    def get(self, topic: str | bytes, index: int) -> Partition | None:
         return self._places.get((topic, index))
 
     def open(self, image: Image) -> Changes:

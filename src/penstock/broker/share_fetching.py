@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.slices import Slice
+from penstock.broker.partitions import Partitions
 from penstock.broker.share_choosing import batches_of, inspect
 from penstock.broker.share_reading import Found, look, pieces
 from penstock.broker.shared_partition import SharedPartition
@@ -67,7 +68,21 @@ async def fetch(shares: Shares, session: ShareSession, reader: Reader, wanted: W
     candidates = {place: one for place, one in zip(places, loaded, strict=True) if isinstance(one, SharedPartition)}
     poll = Poll(session, candidates, wanted, faults)
     poll.look(final=bool(faults) or wanted.max_wait_ms <= 0)
-    return await poll.outcomes()
+    outcomes = await poll.outcomes()
+    _count(shares.partitions, places, outcomes)
+    return outcomes
+
+
+def _count(partitions: Partitions, places: list[Place], outcomes: list[Outcome]) -> None:
+    for place in places:
+        partition = partitions.get(*place)
+        if partition is not None:
+            partition.traffic.share_fetches += 1
+    for place, fault, slices, _ in outcomes:
+        partition = partitions.get(*place)
+        if partition is not None:
+            partition.traffic.failed_share_fetches += fault is not None
+            partition.traffic.bytes_out += sum(one.length for one in slices)
 
 
 async def _candidate(shares: Shares, group: str, place: Place, reader: Reader) -> SharedPartition | KafkaError:

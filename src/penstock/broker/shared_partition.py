@@ -23,7 +23,8 @@ from penstock.core.share.requests import ShareKey
 from penstock.core.sharing.acknowledging import Acknowledgement
 from penstock.core.sharing.acquiring import Batch
 from penstock.core.sharing.choosing import chosen, next_ready_ms
-from penstock.core.sharing.partition import Change, Dead, GivenBack, SharePartition
+from penstock.core.sharing.counts import ShareCounts
+from penstock.core.sharing.partition import Change, Dead, GivenBack, InFlight, SharePartition
 from penstock.core.sharing.states import Acquired, RecordState
 
 log = Journal(__name__)
@@ -104,6 +105,14 @@ class SharedPartition:
     def is_current(self) -> bool:
         led = self.partition.leading is not None and self.partition.leader_epoch == self.leader_epoch
         return led and not self._fenced
+
+    @property
+    def counts(self) -> ShareCounts:
+        return ShareCounts() if self._share is None else self._share.counts
+
+    @property
+    def in_flight(self) -> InFlight:
+        return InFlight(0, 0) if self._share is None else self._share.in_flight
 
     @property
     def is_idle(self) -> bool:

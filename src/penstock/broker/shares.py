@@ -18,6 +18,7 @@ from penstock.broker.share_state import ShareStates
 from penstock.broker.shared_partition import Bury, SharedPartition
 from penstock.core.share.requests import ShareKey
 from penstock.core.sharing.acknowledging import Acknowledgement, check
+from penstock.core.sharing.counts import ShareCounts
 from penstock.core.sharing.sessions import FINAL_EPOCH, INITIAL_EPOCH, Place, ShareSession, ShareSessions
 
 Acknowledgements = dict[Place, list[Acknowledgement]]
@@ -40,6 +41,18 @@ class Shares:
         self._clock = clock
         self._bury = bury
         self._shared: dict[ShareKey, SharedPartition] = {}
+        self._past = ShareCounts()
+        """of share-partitions that are forgotten"""
+
+    def held(self) -> list[SharedPartition]:
+        return list(self._shared.values())
+
+    def counts(self) -> ShareCounts:
+        """Of all share-partitions since the broker was started."""
+        total = ShareCounts()
+        for counts in (self._past, *(shared.counts for shared in self._shared.values())):
+            total.add(counts)
+        return total
 
     def begin(self, group: str, member: str, epoch: int, owner: object) -> ShareSession:
         """The session of a share fetch. KafkaError where it is none."""
@@ -71,6 +84,7 @@ class Shares:
         if shared is None or not shared.is_current:
             if shared is not None:
                 shared.close()
+                self._forget(shared)
             settings = partial(self.settings.of, group)
             shared = SharedPartition(
                 key, partition, self._states, settings, self._clock, self.partitions.waiters, self._tidy, self._bury
@@ -98,6 +112,7 @@ class Shares:
                 await asyncio.shield(told)
             except KafkaError as fault:
                 out[place] = fault
+        self._count(out)
         return out
 
     def _acknowledge(
@@ -118,13 +133,24 @@ class Shares:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "the member has acquired nothing here")
         return shared.acknowledge(member, said)
 
+    def _count(self, told: dict[Place, KafkaError | None]) -> None:
+        for place, fault in told.items():
+            partition = self.partitions.get(*place)
+            if partition is not None:
+                partition.traffic.share_acknowledges += 1
+                partition.traffic.failed_share_acknowledges += fault is not None
+
     def _tidy(self, shared: SharedPartition) -> None:
         """Forget a share-partition that is of another epoch or could not be read, or that nobody uses."""
         if shared.is_current and (not shared.is_idle or self.sessions.has(shared.key.group_id)):
             return
         shared.close()
         if self._shared.get(shared.key) is shared:
-            del self._shared[shared.key]
+            self._forget(shared)
+
+    def _forget(self, shared: SharedPartition) -> None:
+        self._past.add(shared.counts)
+        del self._shared[shared.key]
 
     def close(self) -> None:
         for shared in self._shared.values():

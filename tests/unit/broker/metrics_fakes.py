@@ -7,6 +7,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from penstock.base.ids import TopicPartition
 from penstock.broker.metrics.sources import RaftState, Sources
 from penstock.broker.metrics.watch import Watch
 from penstock.broker.network.budget import Budget
@@ -20,6 +21,8 @@ from penstock.core.metadata.image import Broker, Endpoint, Image, Topic
 from penstock.core.metadata.image import Partition as Described
 from penstock.core.replication.fetch_session import FetchSessions
 from penstock.core.replication.traffic import Traffic, Upkeep
+from penstock.core.sharing.counts import ShareCounts
+from penstock.core.sharing.partition import InFlight
 
 NODE = 1
 
@@ -66,6 +69,33 @@ class FakePartitions:
         self.traffic.setdefault(topic, Traffic())
 
 
+class FakeShares:
+    """As many share-partitions as are put in."""
+
+    def __init__(self) -> None:
+        self.sessions: list[str] = []
+        self.total = ShareCounts()
+        self._held: list[Any] = []
+
+    def held(self) -> list[Any]:
+        return self._held
+
+    def counts(self) -> ShareCounts:
+        return self.total
+
+    def put(self, group: str, topic: str, index: int, *, records: int, batches: int, timed_out: int) -> None:
+        counts = ShareCounts()
+        counts.timed_out = timed_out
+        self._held.append(
+            SimpleNamespace(
+                key=SimpleNamespace(group_id=group),
+                partition=SimpleNamespace(name=TopicPartition(topic, index)),
+                in_flight=InFlight(records, batches),
+                counts=counts,
+            )
+        )
+
+
 class FakeServices:
     def __init__(self) -> None:
         self.node = Node(NODE, {})
@@ -75,6 +105,7 @@ class FakeServices:
         self.fetching = SimpleNamespace(sessions=FetchSessions(SystemRandom()))
         self.shard = GroupShard(GroupConfig(), SimpleNamespace())
         self.coordinators = SimpleNamespace(shards=lambda: [self.shard])
+        self.shares = FakeShares()
         self.telemetry = Telemetry()
 
     def add_topic(self, name: str, *partitions: Described) -> None:

@@ -15,6 +15,7 @@ from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.core.groups.consumer.member import ConsumerMember
 from penstock.core.groups.share.group import ShareGroup, ShareMember
 from penstock.core.metadata.image import Image
+from penstock.core.sharing.states import AcknowledgeType
 
 LEADER = 1
 OTHER = 2
@@ -242,3 +243,23 @@ def test_lines_of_a_family_stand_together_in_whatever_order_they_come():
 
 def test_escapes():
     assert escaped('a"b\\c\nd') == 'a\\"b\\\\c\\nd'
+
+
+def test_what_a_share_group_has_in_flight_is_told_by_partition(services):
+    services.shares.put('a"b', "orders", 2, records=30, batches=4, timed_out=7)
+    services.shares.sessions = ["one", "two"]
+    found = scrape(services)
+    labels = {"group": 'a"b', "topic": "orders", "partition": 2}
+    assert value(found, "kafka_server_sharepartitionmetrics_inflightmessagecount", **labels) == 30
+    assert value(found, "kafka_server_sharepartitionmetrics_inflightbatchcount", **labels) == 4
+    assert value(found, "kafka_server_sharepartitionmetrics_acquisitionlocktimeout_total", **labels) == 7
+    assert value(found, "kafka_server_sharesessioncache_sharesessionscount") == 2
+    assert value(found, "kafka_server_sharesessioncache_sharepartitionscount") == 1
+
+
+def test_acknowledgements_are_told_by_what_was_said(services):
+    services.shares.total.acknowledged[AcknowledgeType.RELEASE] = 5
+    found = scrape(services)
+    name = "kafka_server_sharegroupmetrics_recordacknowledgements_total"
+    told = {said: value(found, name, ackType=said) for said in ("Accept", "Release", "Reject", "Renew")}
+    assert told == {"Accept": 0, "Release": 5, "Reject": 0, "Renew": 0}

@@ -11,11 +11,12 @@ from penstock.broker.metrics.groups import groups
 from penstock.broker.metrics.own import own
 from penstock.broker.metrics.partitions import partitions
 from penstock.broker.metrics.server import raft, server
+from penstock.broker.metrics.shares import shares
 from penstock.broker.metrics.sources import Sources
 from penstock.broker.metrics.text import Exposition
 from penstock.broker.metrics.topics import requests, traffic
 
-_ROOMS = (traffic, requests, partitions, groups, server, raft, own)
+_ROOMS = (traffic, requests, partitions, groups, shares, server, raft, own)
 _SLICE_MS = 4
 """how long a scrape may hold the loop before others get their turn"""
 

@@ -15,6 +15,7 @@ from penstock.broker.metrics.watch import Watch
 from penstock.broker.network.budget import Budget
 from penstock.broker.network.table import Table
 from penstock.broker.partitions import Partitions
+from penstock.broker.shares import Shares
 from penstock.broker.telemetry import Telemetry
 from penstock.core.groups.shard import GroupShard
 from penstock.core.metadata.effective import Node
@@ -61,6 +62,8 @@ class Rooms(Protocol):
     def fetching(self) -> Fetching: ...
     @property
     def coordinators(self) -> Groups: ...
+    @property
+    def shares(self) -> Shares: ...
     @property
     def telemetry(self) -> Telemetry: ...
 

@@ -19,6 +19,10 @@ _COUNTERS = (
     ("fetches", "totalfetchrequests", "Partitions read by Fetch requests"),
     ("failed_produces", "failedproducerequests", "Partitions of Produce requests that failed"),
     ("failed_fetches", "failedfetchrequests", "Partitions of Fetch requests that failed"),
+    ("share_fetches", "totalsharefetchrequests", "Partitions read by ShareFetch requests"),
+    ("share_acknowledges", "totalshareacknowledgementrequests", "Partitions that members of share groups told of"),
+    ("failed_share_fetches", "failedsharefetchrequests", "Partitions of ShareFetch requests that failed"),
+    ("failed_share_acknowledges", "failedshareacknowledgementrequests", "Acknowledgements of a partition that failed"),
 )
 _AT_ONCE = 256
 """topics looked at before the loop gets its turn"""

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 
 class Traffic:
-    __slots__ = ("bytes_in", "bytes_out", "failed_fetches", "failed_produces", "fetches", "messages_in", "produces")
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "failed_fetches",
+        "failed_produces",
+        "failed_share_acknowledges",
+        "failed_share_fetches",
+        "fetches",
+        "messages_in",
+        "produces",
+        "share_acknowledges",
+        "share_fetches",
+    )
 
     def __init__(self) -> None:
         self.messages_in = 0
@@ -12,8 +24,12 @@ class Traffic:
         self.bytes_out = 0
         self.produces = 0
         self.fetches = 0
+        self.share_fetches = 0
+        self.share_acknowledges = 0
         self.failed_produces = 0
         self.failed_fetches = 0
+        self.failed_share_fetches = 0
+        self.failed_share_acknowledges = 0
 
     def add(self, other: Traffic) -> None:
         for name in self.__slots__:

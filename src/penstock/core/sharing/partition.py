@@ -16,6 +16,7 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.share.batches import StateBatch
 from penstock.core.sharing.acknowledging import Acknowledgement
 from penstock.core.sharing.acquiring import Batch, Taken
+from penstock.core.sharing.counts import ShareCounts
 from penstock.core.sharing.states import AcknowledgeType, Acquired, RecordState
 from penstock.core.sharing.window import Run, Tag, Window
 
@@ -54,6 +55,14 @@ class Dead(NamedTuple):
     reason: str
 
 
+class InFlight(NamedTuple):
+    """From the start to the end: what is kept of each record there."""
+
+    records: int
+    batches: int
+    """stretches of records that have the same fate so far"""
+
+
 @dataclass(slots=True)
 class Change:
     """What is to be persisted, and holds only then."""
@@ -85,6 +94,7 @@ class GivenBack:
 class SharePartition:
     def __init__(self, start_offset: int, batches: Iterable[StateBatch], limits: Limits) -> None:
         self.limits = limits
+        self.counts = ShareCounts()
         self.window = Window(start_offset)
         self._first_available = start_offset
         """Invariant: nothing below it is available."""
@@ -105,6 +115,10 @@ class SharePartition:
     def complete_count(self) -> int:
         """records from the start on that are done"""
         return self.window.end - self.window.start - self.window.unfinished
+
+    @property
+    def in_flight(self) -> InFlight:
+        return InFlight(self.window.end - self.window.start, len(self.window))
 
     def next_look(self, cursor: int, limit: int) -> int | None:
         """The first offset from `cursor` on, and below `limit`, whose record may be handed out, as far as is known."""
@@ -188,6 +202,7 @@ class SharePartition:
                 raise KafkaError(ErrorCode.INVALID_RECORD_STATE, "the group does not allow to renew locks")
         change = Change()
         for first, last, kind in parts:
+            self.counts.acknowledged[kind] += last - first + 1
             for run in self.window.cut(first, last):
                 self._answer(run, kind, change, now_ms)
         return change
@@ -213,7 +228,9 @@ class SharePartition:
 
     def expire(self, now_ms: int) -> GivenBack:
         """Locks have ended."""
-        return self._give_back([run for run in self.window if self._locked(run) and run.deadline_ms <= now_ms])
+        late = [run for run in self.window if self._locked(run) and run.deadline_ms <= now_ms]
+        self.counts.timed_out += sum(run.count for run in late)
+        return self._give_back(late)
 
     def next_deadline_ms(self) -> int | None:
         return min((run.deadline_ms for run in self.window if self._locked(run)), default=None)

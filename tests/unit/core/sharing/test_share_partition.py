@@ -248,3 +248,21 @@ def test_acknowledgements_that_make_no_sense_are_refused(batches):
 
 def test_a_renewing_request_may_renew():
     check([Acknowledgement(0, 1, [4, 1])], renewing=True)
+
+
+def test_what_members_say_and_what_they_forget_to_say_is_counted():
+    one = share()
+    take(one, "a")
+    say(one, "a", 0, 3, ACCEPT, ACCEPT, RELEASE, REJECT)
+    say(one, "a", 4, 5, RENEW)
+    assert one.counts.acknowledged == {ACCEPT: 2, RELEASE: 1, REJECT: 1, RENEW: 2, GAP: 0}
+    assert one.in_flight == (8, 4), "two are done in front; released, rejected, renewed, untouched"
+    one.expire(LIMITS.lock_ms)
+    assert one.counts.timed_out == 6
+
+
+def test_what_is_refused_is_not_counted():
+    one = share()
+    take(one, "a")
+    refused(one, "b", 0, 9, ACCEPT)
+    assert one.counts.acknowledged[ACCEPT] == 0
