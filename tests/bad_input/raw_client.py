@@ -7,7 +7,7 @@ import time
 from struct import pack, unpack
 from typing import Any, Self
 
-from penstock.protocol.frames import RequestHeader, decode_response_header, request_frame
+from penstock.protocol.frames import RequestHeader, decode_response_header, encode_request_header
 from penstock.protocol.generated.create_topics_request import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from penstock.protocol.generated.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from penstock.protocol.generated.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -89,6 +89,12 @@ class RawClient:
                 raise Closed
             data += chunk
         return bytes(data)
+
+
+def request_frame(header: RequestHeader, body: bytes) -> bytes:
+    """A whole request: length, header, body."""
+    head = encode_request_header(header)
+    return pack(">i", len(head) + len(body)) + head + body
 
 
 def frame_body(api_key: int, version: int, body: bytes, client_id: str | None = "raw") -> bytes:

@@ -6,10 +6,10 @@ from struct import pack
 
 import pytest
 
-from penstock.protocol.frames import RequestHeader, request_frame
+from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
 from penstock.protocol.generated.metadata_request import MetadataRequest
-from tests.bad_input.raw_client import RawClient, frame_body
+from tests.bad_input.raw_client import RawClient, frame_body, request_frame
 from tests.bad_input.watched_broker import Probe, WatchedBroker
 
 REQUEST_BYTES_MAX = 104_857_600

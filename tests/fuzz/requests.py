@@ -10,11 +10,12 @@ from typing import Any
 from penstock.base.errors import DecodeError, KafkaError
 from penstock.broker.apis import served
 from penstock.broker.network.table import Row
-from penstock.protocol.frames import RequestHeader, decode_request_header, request_frame
+from penstock.protocol.frames import RequestHeader, decode_request_header
 from penstock.protocol.message import Message, Structure
 from penstock.protocol.registry import request_class
 from penstock.records.builder import build_batch
 from penstock.records.record import Record
+from tests.bad_input.raw_client import request_frame
 from tests.wire.invention import Inventor
 
 ROWS: list[Row] = served().rows

@@ -126,8 +126,3 @@ def headed_request(head: bytes, correlation_id: int, message: Writable, version:
     message.write(out, version)
     _LENGTH.pack_into(out, 0, len(out) - _LENGTH.size)
     return out
-
-
-def request_frame(header: RequestHeader, body: Buffer) -> bytes:
-    head = encode_request_header(header)
-    return _LENGTH.pack(len(head) + len(body)) + head + body

@@ -10,7 +10,6 @@ from penstock.protocol.frames import (
     encode_request_header,
     encode_response_header,
     headed_request,
-    request_frame,
     request_head,
     response_frame,
 )
@@ -76,7 +75,6 @@ def test_frames_begin_with_the_length_of_what_follows() -> None:
     assert response_frame(METADATA, 12, 5, b"body") == b"\0\0\0\x09" + b"\0\0\0\x05" + b"\0" + b"body"
     assert response_frame(API_VERSIONS, 4, 5, b"body") == b"\0\0\0\x08" + b"\0\0\0\x05" + b"body"
     header = RequestHeader(METADATA, 8, 5, None)
-    assert request_frame(header, b"body") == b"\0\0\0\x0e" + encode_request_header(header) + b"body"
     asked = MetadataRequest()
     head = request_head(METADATA, 8, None)
-    assert headed_request(head, 5, asked, 8) == request_frame(header, asked.encode(8))
+    assert headed_request(head, 5, asked, 8) == b"\0\0\0\x11" + encode_request_header(header) + asked.encode(8)
