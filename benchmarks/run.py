@@ -20,8 +20,9 @@ import loads
 import report
 import steps
 from options import Choice, note
+from ports import free_port
 from rows import BY_KEY
-from servers import REPOSITORY, SERVERS, Server, ServerFailed, free_port, start
+from servers import REPOSITORY, SERVERS, Server, ServerFailed, start
 
 PROOF = REPOSITORY / "docs" / "proofs" / "bench-one-broker.json"
 PAGE = REPOSITORY / "docs" / "benchmarks.md"

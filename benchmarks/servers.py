@@ -5,7 +5,6 @@ roles, listeners, quorum and directory only; Penstock as `penstock up` starts it
 """
 
 import os
-import random
 import resource
 import shutil
 import signal
@@ -13,13 +12,13 @@ import socket
 import struct
 import subprocess
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
 import processes
+from ports import free_port
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 KAFKA_VERSION = "4.3.0"
@@ -30,7 +29,6 @@ PENSTOCK = REPOSITORY / ".venv" / "bin" / "penstock"
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
 POLL_S = 0.005
-PORTS = 20_000, 32_000
 
 # What kafka-server-start.sh and kafka-run-class.sh pass to the JVM where the user sets nothing.
 KAFKA_JVM_OPTIONS = (
@@ -201,16 +199,6 @@ def answers(port: int) -> bool:
     except OSError:
         return False
     return len(head) == 10 and struct.unpack_from(">ih", head, 4) == (7, 0)
-
-
-def free_port() -> int:
-    """One that is free together with the next, which the controller takes; below those that connections are given."""
-    for port in random.sample(range(*PORTS), 100):
-        with socket.socket() as probe, socket.socket() as above, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            above.bind(("127.0.0.1", port + 1))
-            return port
-    raise ServerFailed(f"no two ports free side by side among {PORTS[0]} to {PORTS[1]}")
 
 
 def java() -> str:

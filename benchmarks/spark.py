@@ -29,7 +29,8 @@ from typing import Any
 import report
 import spark_report
 import spark_topics as topics
-from servers import REPOSITORY, ApacheKafka, Penstock, Server, ServerFailed, free_port, start
+from ports import free_port
+from servers import REPOSITORY, ApacheKafka, Penstock, Server, ServerFailed, start
 from spark_report import OURS, SIDES, THEIRS
 from spark_sides import Side, connector_version
 from spark_steps import Bench, Sizes, Values, first_row, read, read_tenth, records_topic, stream, write

@@ -16,7 +16,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from proofs.ports import free_port
+from benchmarks.ports import free_port
 from proofs.processes import BrokerProcess
 
 TOPIC = "crash"

@@ -15,7 +15,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from proofs.ports import free_port
+from benchmarks.ports import free_port
 
 VERSION = "4.3.0"
 ROOT = Path(__file__).resolve().parent.parent

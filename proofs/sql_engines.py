@@ -18,10 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from benchmarks.ports import free_port
 from penstock.client import Admin
 from penstock.columnar.writing import TopicWriter
 from penstock.sql.asking import question
-from proofs.ports import free_port
 from proofs.processes import BrokerProcess
 
 EVENTS, COUNTRIES = "events", "countries"

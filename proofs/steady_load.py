@@ -17,7 +17,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from proofs.ports import free_port
+from benchmarks.ports import free_port
 from proofs.processes import BrokerProcess
 
 TOPIC = "steady"

@@ -23,8 +23,8 @@ import msgspec
 from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks.ports import free_port
 from penstock.tables import Table
-from proofs.ports import free_port
 from proofs.processes import BrokerProcess
 from proofs.table_http import HttpClient, get_request, several_request
 from proofs.table_load import Versions, fill, key_of, value_of

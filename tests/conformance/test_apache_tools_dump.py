@@ -13,7 +13,7 @@ from apache_tools import ApacheTools
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from proofs.ports import free_port
+from benchmarks.ports import free_port
 from proofs.processes import BrokerProcess
 
 RECORDS = 600

@@ -12,8 +12,8 @@ from apache_tools import ApacheTools
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks.ports import free_port
 from penstock.core.transactions.states import Status
-from proofs.ports import free_port
 from proofs.processes import BrokerProcess
 
 LIMIT_S = 60

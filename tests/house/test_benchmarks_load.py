@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.ports import free_port
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY / "benchmarks"), str(REPOSITORY / "tools")]
 loads, processes, run, servers, steps = (
@@ -33,7 +35,7 @@ def built(tmp_path_factory):
 
 @pytest.fixture
 def null_server(built, tmp_path):
-    running = servers.start(servers.NullServer(), tmp_path, servers.free_port())
+    running = servers.start(servers.NullServer(), tmp_path, free_port())
     yield running
     running.kill()
 
@@ -83,7 +85,7 @@ def test_a_server_that_ends_at_once_is_reported_with_its_output(tmp_path):
             return [sys.executable, "-c", "print('no such option'); raise SystemExit(3)"]
 
     with pytest.raises(servers.ServerFailed, match=r"exit code 3(.|\n)*no such option"):
-        servers.start(Broken(), tmp_path, servers.free_port())
+        servers.start(Broken(), tmp_path, free_port())
 
 
 def test_usage_counts_the_whole_family():
