@@ -53,8 +53,9 @@ async def _serve(config: BrokerConfig, ready: Callable[[str], None]) -> None:
             loop.add_signal_handler(number, stop.set)
 
     def started(address: str) -> None:
-        gc.collect()
+        # All that is there now stays for good: it need not be looked at again.
         gc.freeze()
+        gc.enable()
         ready(address)
 
     await serve(Broker(config), stop, started)

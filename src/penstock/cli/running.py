@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 from collections.abc import Callable
 from types import TracebackType
@@ -58,6 +59,8 @@ class PidFile:
 
 def run_broker(values: dict[str, str], ready: Callable[[str], None]) -> int:
     """Runs until SIGTERM or Ctrl-C; `ready` is told where clients connect."""
+    # What is loaded and made from here to the end of the start stays. Looking for garbage in it only takes time.
+    gc.disable()
     from penstock.base.errors import KafkaError
     from penstock.broker.config import BrokerConfig, ConfigFault
     from penstock.broker.main import run
@@ -68,4 +71,6 @@ def run_broker(values: dict[str, str], ready: Callable[[str], None]) -> int:
         raise Failure(f"the configuration cannot be run: {fault}") from None
     except KafkaError as fault:
         raise Failure(f"the broker has ended: {fault}", "see to its disk, then start it again") from None
+    finally:
+        gc.enable()
     return 0

@@ -1,21 +1,25 @@
 """Several brokers of `penstock up`, each a process of its own: started together, watched, stopped together.
 
-A broker that ends is told on stderr and left alone; whoever brings it back by hand also stops it.
+They are forked from this process once it has loaded what a broker is made of, so that a cluster loads it once and not
+once a node. A broker that ends is told on stderr and left alone; whoever brings it back by hand also stops it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
+import select
 import selectors
 import signal
 import socket
-import subprocess
 import sys
+import traceback
 from collections.abc import Callable
-from typing import IO
+from importlib import import_module
 
 from penstock.cli.failures import Failure
+from penstock.cli.main import main
 from penstock.cli.running import holder
 from penstock.cli.up_layout import Layout
 
@@ -23,6 +27,16 @@ STOP_TIMEOUT_S = 30.0
 _READY = b"ready: "
 _ENVIRONMENT_OF_BROKERS = "KAFKA_"
 _PR_SET_PDEATHSIG = 1
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+_FIRST_OWN_FILE = 3
+"""after stdin, stdout and stderr"""
+_LOADED_ONCE = (
+    "penstock.cli.broker",
+    "penstock.broker.main",
+    "penstock.broker.quorum_peers",
+    "penstock.broker.fetcher",
+)
+"""what every node of a cluster needs, beyond what a broker alone does"""
 
 
 class Node:
@@ -32,32 +46,38 @@ class Node:
         self.number = number
         self.properties = layout.properties_path(number)
         self.address: str | None = None
-        self.process = _spawn(self.properties)
-        self.handle = os.pidfd_open(self.process.pid)
+        self.pid, self.stdout = _fork(self.properties)
+        self.handle = os.pidfd_open(self.pid)
+        self._exit_code: int | None = None
         self._said = b""
-
-    @property
-    def stdout(self) -> IO[bytes]:
-        assert self.process.stdout is not None
-        return self.process.stdout
 
     def hear(self) -> None:
         """There is something on its stdout."""
-        self._said += os.read(self.stdout.fileno(), 4096)
+        self._said += os.read(self.stdout, 4096)
         line, end, _ = self._said.partition(b"\n")
         if end and line.startswith(_READY):
             self.address = line.removeprefix(_READY).decode()
 
+    def signal(self, number: signal.Signals) -> None:
+        signal.pidfd_send_signal(self.handle, number)
+
+    def has_ended(self, timeout_s: float = 0.0) -> bool:
+        """Whether it has, or does within the time."""
+        if self._exit_code is None and select.select([self.handle], [], [], timeout_s)[0]:
+            self._exit_code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._exit_code is not None
+
     def end(self) -> str:
         """How it ended; it has."""
-        code = self.process.wait()
-        os.close(self.handle)
+        assert self.has_ended() and self._exit_code is not None
+        code = self._exit_code
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
 def run_nodes(layout: Layout, numbers: list[int], announce: Callable[[str], None]) -> int:
     """Until SIGTERM, Ctrl-C, or the end of the last one."""
     nodes: list[Node] = []
+    _load_brokers()
     with Attention() as attention:
         try:
             for number in numbers:
@@ -83,7 +103,7 @@ class Attention:
         self._waker.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ)
         signal.set_wakeup_fd(self._waker.fileno())
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in _STOPPING:
             signal.signal(number, self._stop)
         return self
 
@@ -115,7 +135,7 @@ class Attention:
             for node in self._ended():
                 alive -= 1
                 print(
-                    f"penstock: node {node.number} (process {node.process.pid}) {node.end()}\n"
+                    f"penstock: node {node.number} (process {node.pid}) {node.end()}\n"
                     f"  penstock broker --config {node.properties} brings it back",
                     file=sys.stderr,
                     flush=True,
@@ -145,32 +165,60 @@ class Attention:
         self._asked_to_stop = True
 
 
-def _spawn(properties: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "penstock.cli.main", "broker", "--config", properties]
-    # As for one broker, the file is all: KAFKA_* variables are for `penstock broker` by hand.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(_ENVIRONMENT_OF_BROKERS)}
+def _load_brokers() -> None:
+    for name in _LOADED_ONCE:
+        import_module(name)
+    # Nobody's garbage collector looks at it again, which would also make a copy of it for each process.
+    gc.freeze()
+
+
+def _fork(properties: str) -> tuple[int, int]:
+    """The process of a broker, and where its stdout is read."""
+    heard, said = os.pipe()
     prctl = ctypes.CDLL(None).prctl
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        env=environment,
-        # A group of its own: Ctrl-C on a terminal reaches the parent, which stops them in its way.
-        start_new_session=True,
+    # Held back until the new process has its own answer to them: the parent's would be lost on it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    pid = os.fork()
+    if pid == 0:
         # Where the parent is killed, they stop too, cleanly.
-        preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM),
-    )
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        _be_broker(properties, said)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    os.close(said)
+    return pid, heard
+
+
+def _be_broker(properties: str, said: int) -> None:
+    """In the new process, which never comes back from here: nothing that is the parent's may be done twice."""
+    code = 1
+    try:
+        # A session of its own: Ctrl-C on a terminal reaches the parent, which stops them in its way.
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in _STOPPING:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(said, 1)
+        os.closerange(_FIRST_OWN_FILE, os.sysconf("SC_OPEN_MAX"))
+        # As for one broker, the file is all: KAFKA_* variables are for `penstock broker` by hand.
+        for name in [name for name in os.environ if name.startswith(_ENVIRONMENT_OF_BROKERS)]:
+            del os.environ[name]
+        code = main(["broker", "--config", properties])
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def _stop(nodes: list[Node], layout: Layout) -> None:
-    running = [node for node in nodes if node.process.poll() is None]
+    running = [node for node in nodes if not node.has_ended()]
     for node in running:
-        node.process.terminate()
+        node.signal(signal.SIGTERM)
     for node in running:
-        try:
-            node.process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            node.process.kill()
+        if not node.has_ended(STOP_TIMEOUT_S):
+            node.signal(signal.SIGKILL)
             print(f"penstock: node {node.number} did not stop within {STOP_TIMEOUT_S:g} s: killed", file=sys.stderr)
     for node in nodes:
         by_hand = holder(layout.node(node.number, "pid"))
