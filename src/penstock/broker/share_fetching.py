@@ -61,11 +61,13 @@ Candidates = dict[Place, SharedPartition]
 async def fetch(shares: Shares, session: ShareSession, reader: Reader, wanted: Wanted) -> list[Outcome]:
     """Only partitions that have something, or cannot be read."""
     places = session.in_turn()
-    loaded = await asyncio.gather(*(_candidate(shares, session.group, place, reader) for place in places))
-    faults = [
-        Outcome(place, one, [], []) for place, one in zip(places, loaded, strict=True) if isinstance(one, KafkaError)
-    ]
-    candidates = {place: one for place, one in zip(places, loaded, strict=True) if isinstance(one, SharedPartition)}
+    known = {place: _at_hand(shares, session.group, place, reader) for place in places}
+    missing = [place for place, one in known.items() if one is None]
+    if missing:
+        loaded = await asyncio.gather(*(_loaded(shares, session.group, place) for place in missing))
+        known |= zip(missing, loaded, strict=True)
+    faults = [Outcome(place, one, [], []) for place, one in known.items() if isinstance(one, KafkaError)]
+    candidates = {place: one for place, one in known.items() if isinstance(one, SharedPartition)}
     poll = Poll(session, candidates, wanted, faults)
     poll.look(final=bool(faults) or wanted.max_wait_ms <= 0)
     outcomes = await poll.outcomes()
@@ -85,11 +87,19 @@ def _count(partitions: Partitions, places: list[Place], outcomes: list[Outcome])
             partition.traffic.bytes_out += sum(one.length for one in slices)
 
 
-async def _candidate(shares: Shares, group: str, place: Place, reader: Reader) -> SharedPartition | KafkaError:
+def _at_hand(shares: Shares, group: str, place: Place, reader: Reader) -> SharedPartition | KafkaError | None:
+    """None: it may be read, and is to be loaded."""
     try:
         partition = shares.partitions.find(*place)
         if not reader.allows(Operation.READ, Resource.TOPIC, partition.name.topic):
             return KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return shares.at_hand(group, place)
+    except KafkaError as fault:
+        return fault
+
+
+async def _loaded(shares: Shares, group: str, place: Place) -> SharedPartition | KafkaError:
+    try:
         return await shares.shared(group, place)
     except KafkaError as fault:
         return fault

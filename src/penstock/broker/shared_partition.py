@@ -115,6 +115,10 @@ class SharedPartition:
         return InFlight(0, 0) if self._share is None else self._share.in_flight
 
     @property
+    def is_loaded(self) -> bool:
+        return self._share is not None
+
+    @property
     def is_idle(self) -> bool:
         """Nothing is on its way."""
         at_work = self._writing is not None or self._burying or self._waiting

@@ -75,6 +75,11 @@ class Shares:
         for session in self.sessions.owned_by(owner):
             self.end(session.group, session.member)
 
+    def at_hand(self, group: str, place: Place) -> SharedPartition | None:
+        """A share-partition whose state is here already."""
+        shared = self._shared.get(ShareKey(group, *place))
+        return shared if shared is not None and shared.is_loaded and shared.is_current else None
+
     async def shared(self, group: str, place: Place) -> SharedPartition:
         """A share-partition with its state. KafkaError where the partition is not led here, or nothing is known."""
         partition = self.partitions.find(*place)

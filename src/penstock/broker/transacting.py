@@ -44,6 +44,7 @@ class Transacting:
             create_topic,
             self._sending.take,
             lambda: image().transaction_version,
+            config.number("add.partitions.to.txn.retry.backoff.max.ms"),
         )
         self.verification = Verification(
             node_id,

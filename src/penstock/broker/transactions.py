@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, cast
 
@@ -42,16 +43,22 @@ class Transactions:
         create_topic: Callable[[], Awaitable[None]],
         send_markers: Callable[[Coordinator[TransactionShard]], None],
         level: Callable[[], int],
+        patience_ms: int,
     ) -> None:
-        """`level`: the cluster's transaction.version."""
+        """`level`: the cluster's transaction.version. `patience_ms`: as in `add_in_turn`."""
         self._producer_ids = producer_ids
         self._level = level
+        self._clock = clock
+        self._send_markers = send_markers
+        self._patience_ms = patience_ms
+        self._waiting: dict[int, dict[asyncio.Future[None], None]] = {}
+        """who waits, by shard, until something was written there"""
         self._shards: Shards[TransactionShard] = Shards(
             state_log,
             clock,
             create_topic,
             lambda partition, epoch: TransactionShard(config, epoch, level()),
-            on_flushed=send_markers,
+            on_flushed=self._flushed,
         )
         self.locate = self._shards.locate
         self.close = self._shards.close
@@ -72,6 +79,36 @@ class Transactions:
     async def add(self, request: Enlist, version: int) -> Errors:
         coordinator = self._shards.find(request.transactional_id)
         return cast(Errors, await coordinator.answer(coordinator.runtime.shard.add, request, version))
+
+    async def add_in_turn(self, request: Enlist, version: int) -> Errors:
+        """As `add`, but where the transaction before is still being ended, that is waited for, `patience_ms` at most:
+        clients are told of its end before the markers are written, and would ask again much later."""
+        end_ms = self._clock.monotonic_ms() + self._patience_ms
+        while True:
+            try:
+                return await self.add(request, version)
+            except KafkaError as error:
+                left_ms = end_ms - self._clock.monotonic_ms()
+                if error.code is not ErrorCode.CONCURRENT_TRANSACTIONS or left_ms <= 0:
+                    raise
+            await self.moved_on(request.transactional_id, left_ms)
+
+    async def moved_on(self, transactional_id: str, timeout_ms: int) -> None:
+        """Until the shard of this id, which is here, has written something more, or the time is over."""
+        partition, loop = self._shards.find(transactional_id).partition, asyncio.get_running_loop()
+        moved: asyncio.Future[None] = loop.create_future()
+        self._waiting.setdefault(partition, {})[moved] = None
+        timer = loop.call_later(timeout_ms / 1_000, _settle, moved)
+        try:
+            await moved
+        finally:
+            timer.cancel()
+            self._waiting.get(partition, {}).pop(moved, None)
+
+    def _flushed(self, coordinator: Coordinator[TransactionShard]) -> None:
+        self._send_markers(coordinator)
+        for moved in self._waiting.pop(coordinator.partition, {}):
+            _settle(moved)
 
     async def verify(self, request: Enlist) -> Errors:
         coordinator = self._shards.find(request.transactional_id)
@@ -115,3 +152,8 @@ class Transactions:
         if not coordinator.runtime.shard.wants_producer_id(transactional_id):
             return None
         return await self._producer_ids.next()
+
+
+def _settle(moved: asyncio.Future[None]) -> None:
+    if not moved.done():
+        moved.set_result(None)

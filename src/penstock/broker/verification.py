@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TRANSACTIONS_TOPIC, TopicPartition
@@ -60,7 +61,15 @@ class Verification:
             concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in errors.values()
             if not concurrent or self._clock.monotonic_ms() >= end_ms:
                 return errors
-            await asyncio.sleep(self._retry_ms / 1_000)
+            await self._pause(request.transactional_id)
+
+    async def _pause(self, transactional_id: str) -> None:
+        """Until it is worth to ask again: here that is known to the moment."""
+        if self._leader(transactional_id) == self._node_id:
+            with suppress(KafkaError):
+                await self._transactions.moved_on(transactional_id, self._retry_ms)
+                return
+        await asyncio.sleep(self._retry_ms / 1_000)
 
     async def _ask(self, request: Enlist, adds: bool) -> Errors:
         leader = self._leader(request.transactional_id)

@@ -26,7 +26,7 @@ async def handle(session: Session, header: RequestHeader, request: AddOffsetsToT
     try:
         partition = TopicPartition(OFFSETS_TOPIC, await services.coordinators.locate(request.group_id))
         enlist = Enlist(request.transactional_id, request.producer_id, request.producer_epoch, (partition,))
-        await services.transactions.add(enlist, 0)
+        await services.transactions.add_in_turn(enlist, 0)
     except KafkaError as error:
         return AddOffsetsToTxnResponse(error_code=fenced(error.code, header.api_version, _FENCED_FROM))
     return AddOffsetsToTxnResponse()

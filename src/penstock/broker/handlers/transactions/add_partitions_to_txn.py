@@ -70,7 +70,7 @@ async def _for_client(
         producer_id, epoch = request.v3_and_below_producer_id, request.v3_and_below_producer_epoch
         try:
             enlist = Enlist(transactional_id, producer_id, epoch, partitions)
-            errors = await session.services.transactions.add(enlist, 0)
+            errors = await session.services.transactions.add_in_turn(enlist, 0)
         except KafkaError as error:
             errors = dict.fromkeys(partitions, fenced(error.code, header.api_version, _FENCED_FROM))
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_told(errors))
