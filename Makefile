@@ -35,7 +35,7 @@ bench: setup
 	$(BIN)/python tools/fetch_kafka.py
 	$(BIN)/python benchmarks/run.py
 
-# Half an hour: three brokers beside three of Apache Kafka's.
+# Forty minutes: three brokers beside three of Apache Kafka's.
 bench-cluster: setup
 	$(BIN)/python tools/fetch_kafka.py
 	$(BIN)/python benchmarks/cluster.py
@@ -54,6 +54,7 @@ prove: setup
 	$(BIN)/python tools/fetch_kafka.py
 	$(BIN)/python tools/fetch_streams.py
 	$(BIN)/python tools/fetch_spark_connector.py
+	$(BIN)/python tools/fetch_rabbitmq_client.py
 	$(BIN)/python -m proofs $(PARTS)
 
 clean:

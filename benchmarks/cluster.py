@@ -72,7 +72,10 @@ def describe(collected: report.Rounds, rounds: int) -> dict[str, Any]:
     }
 
 
-def write(document: dict[str, Any], full: bool) -> None:
+def write(document: dict[str, Any], full: bool, merge: bool = False) -> None:
+    """A `full` run is published as it is; one of some rows, where asked to `merge`, among the others."""
+    if merge and not full:
+        document, full = report.merged(PROOF, document, ROWS), True
     proof = PROOF if full else SCRATCH / PROOF.name
     proof.parent.mkdir(parents=True, exist_ok=True)
     proof.write_text(json.dumps(document, indent=2) + "\n")
@@ -91,7 +94,7 @@ def main(arguments: list[str]) -> int:
     except ServerFailed as failure:
         print(f"benchmark: {failure}", file=sys.stderr)
         return 1
-    write(describe(collected, options.rounds), CHOICE.is_full(options))
+    write(describe(collected, options.rounds), CHOICE.is_full(options), merge=options.publish)
     return 0
 
 

@@ -1,6 +1,6 @@
 """What is measured of three brokers: one row a figure, with what Penstock must reach."""
 
-from rows import Row
+from rows import TRANSACTION_ROWS, Row
 
 ROWS = (
     Row("produce_100", "produce 100 B batched", "M msg/s", True, ratio=2.5),
@@ -14,6 +14,7 @@ ROWS = (
     Row("flush_single_cost", "what that costs: times slower than without", "x"),
     Row("e2e_p50", "end to end at 500 msg/s, p50", "ms"),
     Row("e2e_p99", "end to end at 500 msg/s, p99", "ms", limit=50),
+    *TRANSACTION_ROWS,
     Row("start", "start until all three are ready", "s"),
     Row("memory_idle", "resident memory of all three, idle", "MB", digits=0),
     Row("memory_loaded", "resident memory of all three, after the load", "MB", digits=0),

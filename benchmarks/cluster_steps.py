@@ -5,9 +5,10 @@ import time
 from dataclasses import dataclass, replace
 
 from clusters import Cluster
-from loads import Measured, load
+from loads import Measured, load, transactions
+from rows import TRANSACTION_ROWS
 from servers import ServerFailed
-from steps import BATCH_100, BATCH_1000, SINGLE, Step, Values, cpu_us
+from steps import BATCH_100, BATCH_1000, SINGLE, TRANSACTION_SIZES, Step, Values, cpu_us, transaction_values
 
 PARTITIONS = 6
 COPIES = {"replicas": 3, "configs": "min.insync.replicas=2"}
@@ -26,10 +27,21 @@ class Sizes:
     load_s: float = 10.0
     e2e_warm_s: float = 5.0
     e2e_s: float = 20.0
+    transactions_warm_s: float = 5.0
+    transactions_s: float = 8.0
 
 
 FULL = Sizes()
-QUICK = replace(FULL, settle_s=1.0, warm_s=1.5, load_s=2.0, e2e_warm_s=1.0, e2e_s=3.0)
+QUICK = replace(
+    FULL,
+    settle_s=1.0,
+    warm_s=1.5,
+    load_s=2.0,
+    e2e_warm_s=1.0,
+    e2e_s=3.0,
+    transactions_warm_s=1.0,
+    transactions_s=2.0,
+)
 
 
 @dataclass
@@ -98,6 +110,18 @@ def end_to_end(bench: Bench) -> Values:
     return {"e2e_p50": result["p50_ms"], "e2e_p99": result["p99_ms"]}
 
 
+def transactional(bench: Bench) -> Values:
+    load(bench.server, "create", topic="transactions", partitions=PARTITIONS, **COPIES)
+    values: Values = {}
+    for size in TRANSACTION_SIZES:
+        options = {"topic": "transactions", "partitions": PARTITIONS, "producers": PARTITIONS, "size": size}
+        transactions(bench.server, seconds=bench.sizes.transactions_warm_s, **options)
+        os.sync()
+        measured = transactions(bench.server, seconds=bench.sizes.transactions_s, **options)
+        values |= transaction_values(size, measured)
+    return values
+
+
 def memory_after_load(bench: Bench) -> Values:
     return {"memory_loaded": bench.server.usage().rss_bytes / 1e6}
 
@@ -115,4 +139,5 @@ STEPS = {
         needs=("produce_100", "single"),
     ),
     "memory": Step(memory_after_load, ("memory_loaded",), needs=("produce_100", "produce_1000", "single")),
+    "transactional": Step(transactional, tuple(row.key for row in TRANSACTION_ROWS)),
 }

@@ -1,14 +1,16 @@
-"""The load generator of benchmarks/load, built with Go and called as a program that answers in JSON."""
+"""The load generators, called as programs that answer in JSON: benchmarks/load, built with Go, and transactions."""
 
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 from servers import LOAD, REPOSITORY, Running, ServerFailed
 
 SOURCE = REPOSITORY / "benchmarks" / "load"
+TRANSACTIONAL = REPOSITORY / "benchmarks" / "transactional.py"
 BUILD_TIMEOUT_S = 300
 LOAD_TIMEOUT_S = 300
 
@@ -45,7 +47,15 @@ def _text(value: object) -> str:
 
 def load(server: Running, mode: str, **options: object) -> Measured:
     """Run one load to its end; an error code in any answer fails it."""
-    command = [str(LOAD), mode, *arguments(server=server.address, **options)]
+    return _run(server, [str(LOAD), mode, *arguments(server=server.address, **options)])
+
+
+def transactions(server: Running, **options: object) -> Measured:
+    """Producers that commit one transaction after the other, for some seconds."""
+    return _run(server, [sys.executable, str(TRANSACTIONAL), *arguments(server=server.address, **options)])
+
+
+def _run(server: Running, command: list[str]) -> Measured:
     before = server.usage()
     done = subprocess.run(command, capture_output=True, text=True, timeout=LOAD_TIMEOUT_S, check=False)
     after = server.usage()

@@ -2,21 +2,22 @@
 
 import argparse
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 MAX_ROUNDS = 50
-COMPARED = ["kafka", "penstock"]
+COMPARED = ("kafka", "penstock")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What there is to choose from. A full run has every row, both servers, and at least `full_rounds` rounds."""
+    """What there is to choose from. A full run has every row, all that are compared, and `full_rounds` at least."""
 
     description: str
     rows: Collection[str]
     servers: Collection[str]
     full_rounds: int
+    compared: Sequence[str] = COMPARED
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         parser = self._parser()
@@ -30,18 +31,24 @@ class Choice:
             parser.error(f"no such row: {', '.join(unknown)}; there are {', '.join(self.rows)}")
         if unknown := sorted(set(options.servers) - set(self.servers)):
             parser.error(f"no such server: {', '.join(unknown)}; there are {', '.join(self.servers)}")
+        if options.publish and not self._is_thorough(options):
+            parser.error(f"--publish needs {', '.join(self.compared)}, {self.full_rounds} rounds, and is not quick")
         return options
 
     def is_full(self, options: argparse.Namespace) -> bool:
-        whole = options.rows == set(self.rows) and options.servers == COMPARED
-        return whole and not options.quick and options.rounds >= self.full_rounds
+        return options.rows == set(self.rows) and self._is_thorough(options)
+
+    def _is_thorough(self, options: argparse.Namespace) -> bool:
+        whole = options.servers == list(self.compared) and not options.quick
+        return bool(whole and options.rounds >= self.full_rounds)
 
     def _parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(description=self.description)
         parser.add_argument("--rounds", type=int, help=f"how often each is measured (default {self.full_rounds})")
         parser.add_argument("--only", help=f"rows, separated by commas: {', '.join(self.rows)}")
-        parser.add_argument("--servers", default=",".join(COMPARED), help=f"which of {', '.join(self.servers)}")
+        parser.add_argument("--servers", default=",".join(self.compared), help=f"which of {', '.join(self.servers)}")
         parser.add_argument("--quick", action="store_true", help="short loads, one round unless --rounds is given")
+        parser.add_argument("--publish", action="store_true", help="with --only: write those rows beside the others")
         return parser
 
 

@@ -1,5 +1,6 @@
 """From the values of all rounds to JSON for docs/proofs and a table for docs/benchmarks.md."""
 
+import json
 import os
 import platform
 import shutil
@@ -55,6 +56,17 @@ def _verdict(row: Row, medians: dict[str, float]) -> dict[str, Any]:
     return out
 
 
+def merged(published: Path, fresh: dict[str, Any], rows: tuple[Row, ...] = ROWS) -> dict[str, Any]:
+    """What is published, with these rows in the place of those; each row that is not of the table's commit names its
+    own."""
+    if not published.exists():
+        return fresh
+    document: dict[str, Any] = json.loads(published.read_text())
+    origin = {"commit": fresh["commit"], "measured_at": fresh["measured_at"]}
+    found = document["rows"] | {key: {**entry, "origin": origin} for key, entry in fresh["rows"].items()}
+    return document | {"rows": {row.key: found[row.key] for row in rows if row.key in found}}
+
+
 def markdown(document: dict[str, Any], rows: dict[str, Row] = BY_KEY) -> str:
     """The table, and under it what it was measured with."""
     lines = [
@@ -62,24 +74,39 @@ def markdown(document: dict[str, Any], rows: dict[str, Row] = BY_KEY) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     lines += [_line(rows[key], entry) for key, entry in document["rows"].items()]
+    return "\n".join([*lines, "", origin(document), *_later(document, rows)])
+
+
+def origin(document: dict[str, Any]) -> str:
+    """With what, on what and when it was measured."""
     machine, versions = document["machine"], document["versions"]
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     size = f"{machine['cpus']} processors ({machine['processor']}), {machine['memory_gb']} GB, {machine['system']}"
-    origin = f"commit {document['commit'][:12]}, {document['measured_at'][:10]}"
+    state = f"commit {document['commit'][:12]}, {document['measured_at'][:10]}"
     rounds = "one round" if document["rounds"] == 1 else f"{document['rounds']} rounds"
     note = f"Medians of {rounds}, in parentheses the smallest and the largest"
-    return "\n".join([*lines, "", f"{note}. {size}; {named}; {origin}."])
+    return f"{note}. {size}; {named}; {state}."
+
+
+def _later(document: dict[str, Any], rows: dict[str, Row]) -> list[str]:
+    """The rows that were measured by themselves."""
+    works: dict[str, list[str]] = {}
+    for key, entry in document["rows"].items():
+        if "origin" in entry:
+            commit, day = entry["origin"]["commit"][:12], entry["origin"]["measured_at"][:10]
+            works.setdefault(f"commit {commit}, {day}", []).append(rows[key].work)
+    return [f"By themselves, at {state}: {'; '.join(dict.fromkeys(named))}." for state, named in works.items()]
 
 
 def _line(row: Row, entry: dict[str, Any]) -> str:
     better = f"{entry['times_better']:.1f}" if "times_better" in entry else "–"
     met = {True: "yes", False: "**no**", None: "–"}[entry.get("met")]
-    cells = [_cell(row, entry.get("kafka")), _cell(row, entry.get("penstock")), better, entry["required"], met]
+    cells = [cell(row, entry.get("kafka")), cell(row, entry.get("penstock")), better, entry["required"], met]
     ceiling = f"{entry['null_server']:.{row.digits}f}" if "null_server" in entry else "–"
     return f"| {row.work} | {row.unit} | {' | '.join(cells)} | {ceiling} |"
 
 
-def _cell(row: Row, figures: dict[str, float] | None) -> str:
+def cell(row: Row, figures: dict[str, float] | None) -> str:
     if figures is None:
         return "–"
     median, low, high = (f"{figures[key]:.{row.digits}f}" for key in ("median", "min", "max"))

@@ -27,6 +27,22 @@ class Row:
         return f"< {self.limit:g} {self.unit}" if self.limit is not None else "–"
 
 
+TRANSACTION_ROWS = (
+    Row("txn_100", "transactions of 100 records", "txn/s", True, digits=0),
+    Row("txn_100_records", "their records", "k msg/s", True, digits=1),
+    Row("txn_100_cpu", "broker CPU a transaction", "us", digits=0),
+    Row("txn_1000", "transactions of 1,000 records", "txn/s", True, digits=0),
+    Row("txn_1000_records", "their records", "k msg/s", True, digits=1),
+    Row("txn_1000_cpu", "broker CPU a transaction", "us", digits=0),
+)
+SHARE_ROWS = (
+    Row("share", "one partition shared by 50 consumers", "k msg/s", True, digits=1),
+    Row("share_cpu", "its broker CPU each", "us", digits=1),
+    Row("share_p50", "shared at 500 msg/s, until delivered, p50", "ms"),
+    Row("share_p99", "shared at 500 msg/s, until delivered, p99", "ms"),
+    Row("share_done_p50", "shared at 500 msg/s, until acknowledged, p50", "ms"),
+    Row("share_done_p99", "shared at 500 msg/s, until acknowledged, p99", "ms"),
+)
 ROWS = (
     Row("produce_100", "produce 100 B batched", "M msg/s", True, ratio=1.4),
     Row("produce_100_cpu", "its broker CPU a million", "s", ratio=6, digits=3),
@@ -42,6 +58,8 @@ ROWS = (
     Row("e2e_p50", "end to end at 1,000 msg/s, p50", "ms", ratio=2),
     Row("e2e_p99", "end to end at 1,000 msg/s, p99", "ms", ratio=4),
     Row("e2e_p999", "end to end at 1,000 msg/s, p99.9", "ms", ratio=2),
+    *TRANSACTION_ROWS,
+    *SHARE_ROWS,
     Row("start", "start until the port answers", "s", ratio=10),
     Row("memory_idle", "resident memory, idle", "MB", ratio=6, digits=0),
     Row("memory_loaded", "resident memory, after the load", "MB", ratio=8, digits=0),

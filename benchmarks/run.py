@@ -2,11 +2,13 @@
 
 In each round each server is started fresh in an empty directory of the same disk, measured and stopped; never do two
 run at once. Only a full run (every row, both servers, at least five rounds) writes docs/proofs/bench-one-broker.json
-and the table of docs/benchmarks.md; any other prints its table and leaves its JSON in .cache/bench.
+and the table of docs/benchmarks.md; any other prints its table and leaves its JSON in .cache/bench, unless it is told
+to publish its rows among those of the last full run.
 
-    python benchmarks/run.py                                    the full run, about 20 minutes
+    python benchmarks/run.py                                    the full run, about half an hour
     python benchmarks/run.py --quick                            one short round, to see that everything works
     python benchmarks/run.py --only consume,e2e_p99 --rounds 3  some rows
+    python benchmarks/run.py --only txn_100,share --publish     some rows into the table
 """
 
 import json
@@ -81,12 +83,16 @@ def run(names: list[str], rows: set[str], rounds: int, sizes: steps.Sizes) -> re
         # Who comes first alternates too: neither always meets the cooler or the warmer machine.
         for name in names if number % 2 else reversed(names):
             note(f"round {number} of {rounds}: {name}")
-            values = measure(SERVERS[name](), chosen, sizes)
+            values = measure(SERVERS[name](), served(name, chosen), sizes)
             if name == "penstock" and rows.intersection(steps.PARTITIONS_ROWS):
                 values |= measure_partitions(SERVERS[name](), sizes)
             for key in rows.intersection(values):
                 collected[name].setdefault(key, []).append(values[key])
     return collected
+
+
+def served(server: str, names: list[str]) -> list[str]:
+    return [name for name in names if server != "null" or name not in steps.NEEDS_A_BROKER]
 
 
 def ceiling(rows: set[str], sizes: steps.Sizes) -> dict[str, float]:
@@ -109,7 +115,10 @@ def describe(collected: report.Rounds, client: dict[str, float], rounds: int) ->
     }
 
 
-def write(document: dict[str, Any], full: bool) -> None:
+def write(document: dict[str, Any], full: bool, merge: bool = False) -> None:
+    """A `full` run is published as it is; one of some rows, where asked to `merge`, among the others."""
+    if merge and not full:
+        document, full = report.merged(PROOF, document), True
     proof = PROOF if full else SCRATCH / "bench-one-broker.json"
     proof.parent.mkdir(parents=True, exist_ok=True)
     proof.write_text(json.dumps(document, indent=2) + "\n")
@@ -130,7 +139,7 @@ def main(arguments: list[str]) -> int:
     except ServerFailed as failure:
         print(f"benchmark: {failure}", file=sys.stderr)
         return 1
-    write(describe(collected, client, options.rounds), CHOICE.is_full(options))
+    write(describe(collected, client, options.rounds), CHOICE.is_full(options), merge=options.publish)
     return 0
 
 

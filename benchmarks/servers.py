@@ -1,7 +1,7 @@
 """The servers that the benchmarks compare: each is started as a process in a directory of its own, on free ports.
 
 Both run with their defaults: Apache Kafka with the JVM options of its own start script and a configuration that sets
-roles, listeners, quorum and directory only; Penstock as `penstock up` starts it.
+roles, listeners, quorum, directory and one copy of internal topics only; Penstock as `penstock up` starts it.
 """
 
 import os
@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -43,6 +44,19 @@ KAFKA_JVM_OPTIONS = (
     "-Dcom.sun.management.jmxremote",
     "-Dcom.sun.management.jmxremote.authenticate=false",
     "-Dcom.sun.management.jmxremote.ssl=false",
+)
+
+# What the server.properties that Kafka is shipped with has for a broker that is alone: three copies of these topics,
+# the default, could not be made.
+ONE_COPY = "".join(
+    f"{name}=1\n"
+    for name in (
+        "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.min.isr",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.min.isr",
+    )
 )
 
 _API_VERSIONS_V0 = struct.pack(">ihhih", 10, 18, 0, 7, -1)
@@ -80,6 +94,7 @@ class ApacheKafka:
             f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
             "controller.listener.names=CONTROLLER\n"
             f"log.dirs={directory / 'data'}\n"
+            f"{ONE_COPY}"
         )
         options = ["format", "-t", "AAAAAAAAQACAAAAAAAAAAQ", "-c", str(directory / "server.properties")]
         command = [java(), "-cp", f"{KAFKA_LIBS}/*", "kafka.tools.StorageTool", *options]
@@ -164,8 +179,8 @@ class Running:
             self.process.wait(STOP_TIMEOUT_S)
 
 
-def start(server: Server, directory: Path, port: int) -> Running:
-    """Start in a prepared directory and wait until the port answers."""
+def start(server: Server, directory: Path, port: int, ready: Callable[[int], bool] | None = None) -> Running:
+    """Start in a prepared directory and wait until the port answers; `ready`: where that is not Kafka's protocol."""
     _raise_file_limit()
     output = (directory / "output.log").open("ab")
     began = time.monotonic()
@@ -179,7 +194,7 @@ def start(server: Server, directory: Path, port: int) -> Running:
     )
     output.close()
     running = Running(server.name, directory, port, process, 0.0)
-    while not answers(port):
+    while not (ready or answers)(port):
         if process.poll() is not None:
             raise ServerFailed(f"{server.name} ended with exit code {process.returncode}{_tail(directory)}")
         if time.monotonic() - began > START_TIMEOUT_S:

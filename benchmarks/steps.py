@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loads import IdleConnections, Measured, load
+import queue_load
+from loads import IdleConnections, Measured, load, transactions
+from rows import SHARE_ROWS, TRANSACTION_ROWS
 from servers import Running
 
 Values = dict[str, float]
@@ -19,6 +21,7 @@ PARTITIONS = 4
 CONNECTIONS = 4
 WINDOW = 5  # max.in.flight.requests.per.connection of the Java producer
 IDLE_CONNECTIONS = 2_000
+TRANSACTION_SIZES = (100, 1_000)
 MANY_PARTITIONS_TOPICS = 10
 MANY_PARTITIONS_EACH = 1_000
 
@@ -50,6 +53,9 @@ class Sizes:
     e2e_s: float = 20.0
     limit_s: float = 60.0
     idle_cpu_s: float = 10.0
+    transactions_warm_s: float = 4.0
+    transactions_s: float = 5.0
+    queue: queue_load.QueueSizes = queue_load.SHORT
 
 
 FULL = Sizes()
@@ -69,6 +75,9 @@ QUICK = replace(
     e2e_warm_s=1.0,
     e2e_s=2.0,
     idle_cpu_s=2.0,
+    transactions_warm_s=0.5,
+    transactions_s=1.5,
+    queue=queue_load.QUICK,
 )
 
 
@@ -158,6 +167,45 @@ def end_to_end(bench: Bench) -> Values:
     return {"e2e_p50": result["p50_ms"], "e2e_p99": result["p99_ms"], "e2e_p999": result["p999_ms"]}
 
 
+def transactional(bench: Bench) -> Values:
+    topic, sizes = bench.topic("transactions", PARTITIONS), bench.sizes
+    values: Values = {}
+    for size in TRANSACTION_SIZES:
+        options = {"topic": topic, "partitions": PARTITIONS, "producers": CONNECTIONS, "size": size}
+        transactions(bench.server, seconds=sizes.transactions_warm_s, **options)
+        os.sync()
+        measured = transactions(bench.server, seconds=sizes.transactions_s, **options)
+        values |= transaction_values(size, measured)
+    return values
+
+
+def transaction_values(size: int, measured: Measured) -> Values:
+    result = measured.result
+    return {
+        f"txn_{size}": result["transactions_per_s"],
+        f"txn_{size}_records": result["records_per_s"] / 1e3,
+        f"txn_{size}_cpu": measured.server_cpu_s / result["transactions"] * 1e6,
+    }
+
+
+def share(bench: Bench) -> Values:
+    """Consumers and their acknowledgements as benchmarks/queueing has them; every record is accepted once."""
+    options = {"name": "shared", "replicas": 1}
+    return share_values(queue_load.measure(bench.server, queue_load.SHARE, bench.sizes.queue, **options))
+
+
+def share_values(measured: queue_load.QueueMeasured) -> Values:
+    result = measured.result
+    return {
+        "share": result["records_per_s"] / 1e3,
+        "share_cpu": measured.cpu_us,
+        "share_p50": result["delivered_p50_ms"],
+        "share_p99": result["delivered_p99_ms"],
+        "share_done_p50": result["acknowledged_p50_ms"],
+        "share_done_p99": result["acknowledged_p99_ms"],
+    }
+
+
 def memory_after_load(bench: Bench) -> Values:
     return {"memory_loaded": bench.memory_mb()}
 
@@ -218,7 +266,11 @@ STEPS = {
     "single": Step(single, ("single", "single_cpu")),
     "end_to_end": Step(end_to_end, ("e2e_p50", "e2e_p99", "e2e_p999")),
     "memory": Step(memory_after_load, ("memory_loaded",), needs=("produce_100", "consume", "produce_1000", "single")),
+    "transactional": Step(transactional, tuple(row.key for row in TRANSACTION_ROWS)),
+    "share": Step(share, tuple(row.key for row in SHARE_ROWS)),
 }
+NEEDS_A_BROKER = ("transactional", "share")
+"""steps that the null server has no answers for"""
 PARTITIONS_ROWS = ("partitions_start", "partitions_cpu", "partitions_memory")
 
 

@@ -27,6 +27,7 @@ PARTS = [
     "simulator_racks",
     "adoption",
     "group_rebalance",
+    "share_queue",
     "exactly_once_sink",
     "table_lookups",
     "sql_engines",
