@@ -12,14 +12,18 @@ import time
 
 
 class Journal:
+    """A line that nobody wants to read is not even put together."""
+
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
 
     def info(self, event: str, **facts: object) -> None:
-        self._logger.info("%s", _line(event, facts))
+        if self._logger.isEnabledFor(logging.INFO):
+            self._logger.info("%s", _line(event, facts))
 
     def warning(self, event: str, **facts: object) -> None:
-        self._logger.warning("%s", _line(event, facts))
+        if self._logger.isEnabledFor(logging.WARNING):
+            self._logger.warning("%s", _line(event, facts))
 
     def error(self, event: str, **facts: object) -> None:
         self._logger.error("%s", _line(event, facts))

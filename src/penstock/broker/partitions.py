@@ -85,13 +85,14 @@ class Partitions:
         self._topic_values = topic_values
         self._places: dict[tuple[str | bytes, int], Partition] = {}
         """every partition twice: by its topic's name and by its id"""
+        self._all: dict[Partition, None] = {}
         self._ids: dict[bytes, str] = {}
 
     def __len__(self) -> int:
-        return len(self._places) // 2
+        return len(self._all)
 
     def all(self) -> Iterable[Partition]:
-        return (partition for (topic, _), partition in self._places.items() if isinstance(topic, str))
+        return self._all.keys()
 
     def find(self, topic: str | bytes, index: int) -> Partition:
         """The copy here, led or followed; KafkaError where there is none."""
@@ -352,6 +353,7 @@ class Partitions:
                 self.directory.lower(name, opened.end_offset)
             partition = Partition(name, topic.id, opened, self.cluster, traffic, mark)
             places[(topic.name, index)] = places[(topic.id, index)] = partition
+            self._all[partition] = None
 
     def _remove(self, topic: Topic, changes: Changes) -> None:
         for index in topic.partitions:
@@ -366,6 +368,7 @@ class Partitions:
         """The copy is not wanted here any more."""
         name = partition.name
         del self._places[(name.topic, name.partition)], self._places[(partition.topic_id, name.partition)]
+        del self._all[partition]
         self._flushing.pop(partition, None)
         partition.leading = partition.following = None
         self.waiters.gone(partition)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from random import Random
 from typing import NamedTuple
 
@@ -83,6 +84,7 @@ class SimCluster:
         """called when a host's process or power is about to go, with whether its page cache goes too"""
         self.wiped: Callable[[Node], None] = lambda node: None
         """called when a host has lost its disk"""
+        self._dead: list[Process] = []
         self._dynamic_voters = dynamic_voters
         self._seed = seed
         self._configs = configs
@@ -204,10 +206,19 @@ class SimCluster:
             self._forget(node)
         self.loop.after(1, None, b"power loss", node.disk.crash)
 
+    def bury(self) -> None:
+        """Let go of what brokers held that are gone."""
+        dead, self._dead = self._dead, []
+        with ExitStack() as stack:
+            for node in self.nodes:
+                stack.enter_context(node.disk.out_of_reach())
+            self.loop.bury(dead)
+
     def _forget(self, node: Node) -> None:
         assert node.process is not None
         node.process.pinned.append(node.broker)
         node.process.die()
+        self._dead.append(node.process)
         node.process, node.broker, node.ready = None, None, False
 
     def _config(self, node: Node) -> dict[str, str]:

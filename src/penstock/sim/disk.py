@@ -13,75 +13,18 @@ dirty pages and the next one "succeeds"; `power_loss_after` raises PowerLoss at 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 
 from penstock.base.ports import Buffer
-
-SECTOR_BYTES = 512
+from penstock.sim.inode import SECTOR_BYTES, Inode, apply
 
 _UNLIMITED = 1 << 50
 
 
 class PowerLoss(Exception):
     """The machine has stopped in the middle of an operation. Not an OSError: nothing may handle it."""
-
-
-class Inode:
-    """The bytes of one file: as processes see them, and as they would be found after a crash."""
-
-    __slots__ = ("durable", "modified_ms", "pending", "visible")
-
-    def __init__(self) -> None:
-        self.visible = bytearray()
-        self.durable = bytearray()
-        self.pending: list[tuple[int, bytes | None]] = []
-        """Since the last sync, in order: (position, written bytes), or (size, None) for a truncation."""
-        self.modified_ms = 0
-
-    def sync(self) -> None:
-        for position, data in self.pending:
-            _apply(self.durable, position, data)
-        self.pending.clear()
-
-    def crash(self, random: Random) -> None:
-        """Keep of the un-synced changes what chance keeps, a sector at a time."""
-        mood = random.choice(("none", "all", "prefix", "sectors", "sectors"))
-        kept = random.randrange(len(self.pending) + 1) if mood == "prefix" else len(self.pending)
-        for position, data in self.pending[:kept] if mood != "none" else []:
-            if mood != "sectors":
-                _apply(self.durable, position, data)
-            elif data is None:
-                if random.random() < 0.7:
-                    _apply(self.durable, position, None)
-            else:
-                _apply_sectors(self.durable, position, data, random)
-        self.pending.clear()
-        self.visible = bytearray(self.durable)
-
-
-def _apply(target: bytearray, position: int, data: bytes | None) -> None:
-    if data is None:
-        if position <= len(target):
-            del target[position:]
-        else:
-            target.extend(bytes(position - len(target)))
-        return
-    if position > len(target):
-        target.extend(bytes(position - len(target)))
-    target[position : position + len(data)] = data
-
-
-def _apply_sectors(target: bytearray, position: int, data: bytes, random: Random) -> None:
-    """Some sectors arrive. Where the file's size arrived without them, there are zeros."""
-    if random.random() < 0.3:
-        _apply(target, max(len(target), position + len(data)), None)
-    at = 0
-    while at < len(data):
-        length = min(SECTOR_BYTES - (position + at) % SECTOR_BYTES, len(data) - at)
-        if random.random() < 0.6:
-            _apply(target, position + at, data[at : at + length])
-        at += length
 
 
 class SimFile:
@@ -109,7 +52,7 @@ class SimFile:
 
     def truncate(self, size: int) -> None:
         self._disk.change("truncate", self.path)
-        _apply(self._inode.visible, size, None)
+        apply(self._inode.visible, size, None)
         self._inode.pending.append((size, None))
 
     def sync(self) -> None:
@@ -137,6 +80,8 @@ class SimDisk:
         """Operations so far that change anything."""
         self.files: dict[str, Inode] = {}
         self.directories: dict[str, None] = {"": None}
+        self._names: dict[str, dict[str, None]] = {}
+        """directory -> the names in it"""
         self._durable_files: dict[str, Inode] = {}
         self._durable_directories: dict[str, None] = {"": None}
         self._journal: list[tuple[str, str, str, Inode | None]] = []
@@ -168,7 +113,7 @@ class SimDisk:
         return path in self.files or path in self.directories
 
     def list(self, path: str) -> list[str]:
-        return sorted(_name(known) for known in [*self.files, *self.directories] if known and _parent(known) == path)
+        return sorted(self._names.get(path, ()))
 
     def make_directory(self, path: str) -> None:
         if path in self.directories:
@@ -177,6 +122,7 @@ class SimDisk:
             self.make_directory(_parent(path))
         self.change("mkdir", path)
         self.directories[path] = None
+        self._enter(path)
         self._journal.append((_parent(path), "mkdir", path, None))
 
     def rename(self, source: str, target: str) -> None:
@@ -188,12 +134,15 @@ class SimDisk:
         self.change("rename", source)
         inode = self.files.pop(source)
         self.files[target] = inode
+        self._leave(source)
+        self._enter(target)
         self._journal.append((_parent(target), f"rename {source}", target, inode))
 
     def remove(self, path: str) -> None:
         if path in self.files:
             self.change("remove", path)
             del self.files[path]
+            self._leave(path)
             self._journal.append((_parent(path), "unlink", path, None))
 
     def remove_tree(self, path: str) -> None:
@@ -206,6 +155,7 @@ class SimDisk:
         if path in self.directories:
             self.change("rmdir", path)
             del self.directories[path]
+            self._leave(path)
             self._journal.append((_parent(path), "rmdir", path, None))
 
     def read(self, path: str) -> bytes:
@@ -234,6 +184,8 @@ class SimDisk:
         return self.files[path].modified_ms
 
     def free_bytes(self) -> int:
+        if self.capacity_bytes == _UNLIMITED:
+            return _UNLIMITED
         return max(0, self.capacity_bytes - self.used_bytes())
 
     def total_bytes(self) -> int:
@@ -297,15 +249,26 @@ class SimDisk:
         self._durable_directories = dict(self.directories)
         self.files = {path: inode for path, inode in self._durable_files.items() if _parent(path) in self.directories}
         self._durable_files = dict(self.files)
+        self._name_all()
         for inode in {id(inode): inode for inode in self.files.values()}.values():
             inode.crash(self.random)
         self._stop_at = -1
         self._dead = False
         self._queued.clear()
 
+    @contextmanager
+    def out_of_reach(self) -> Iterator[None]:
+        """While the dead are buried: a `finally` of theirs gets at nothing."""
+        was, self._dead = self._dead, True
+        try:
+            yield
+        finally:
+            self._dead = was
+
     def wipe(self) -> None:
         """Another disk takes its place, with nothing on it."""
         self.files, self.directories = {}, {"": None}
+        self._name_all()
         self._durable_files, self._durable_directories = {}, {"": None}
         self._journal.clear()
         self.calm()
@@ -359,18 +322,32 @@ class SimDisk:
                 raise OSError(error, f"injected failure of {operation}", path)
 
     def _put(self, inode: Inode, position: int, data: bytes) -> None:
-        _apply(inode.visible, position, data)
+        apply(inode.visible, position, data)
         inode.pending.append((position, data))
         inode.modified_ms = self.now_ms
 
     def _link(self, path: str, inode: Inode) -> None:
         self.files[path] = inode
+        self._enter(path)
         self._journal.append((_parent(path), "link", path, inode))
+
+    def _enter(self, path: str) -> None:
+        self._names.setdefault(_parent(path), {})[_name(path)] = None
+
+    def _leave(self, path: str) -> None:
+        self._names.get(_parent(path), {}).pop(_name(path), None)
+
+    def _name_all(self) -> None:
+        self._names = {}
+        for path in [*self.files, *self.directories]:
+            if path:
+                self._enter(path)
 
     def _rename_directory(self, source: str, target: str) -> None:
         self.change("rename", source)
         self.directories = {_moved(path, source, target): None for path in self.directories}
         self.files = {_moved(path, source, target): inode for path, inode in self.files.items()}
+        self._name_all()
         self._journal = [
             (_moved(entry[0], source, target), entry[1], _moved(entry[2], source, target), entry[3])
             for entry in self._journal

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import hashlib
 import heapq
 import math
 import traceback
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
 
 from penstock.sim.process import Process, owner
@@ -33,6 +34,9 @@ _CALLBACKS_IN_AN_EVENT_MAX = 200_000
 
 
 _FRAMES_SHOWN = 6
+
+UPKEEP_EVERY = 20_000
+"""events"""
 
 
 class Livelock(Exception):
@@ -93,8 +97,12 @@ class SimLoop(asyncio.AbstractEventLoop):
         """called after each event with the process that it touched"""
         self.faults: list[str] = []
         """exceptions that nobody took, of processes that live"""
-        self.processes: list[Process] = []
-        """all that ever ran a task here"""
+        self.processes: dict[Process, None] = {}
+        """all that ran a task here and are not buried"""
+        self.upkeep: Callable[[], None] = lambda: None
+        """called between two events, every `UPKEEP_EVERY`"""
+        self._upkept = 0
+        self._burying = False
         self._ready: deque[SimHandle] = deque()
         self._due: list[tuple[int, int, SimHandle]] = []
         self._number = 0
@@ -111,20 +119,20 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def step(self) -> bool:
         """The next event, to its end. False where nothing will ever happen any more."""
-        while self._due:
-            when_us, _, handle = heapq.heappop(self._due)
+        due = self._due
+        while due:
+            when_us, _, handle = heapq.heappop(due)
             process = handle.process
-            if handle._cancelled or (process is not None and not process.alive):
+            if handle._cancelled or (process is not None and not process.runs(handle)):
                 continue
-            if process is not None and process.paused:
-                process.held.append(handle)
-                continue
-            self.now_us = max(self.now_us + 1, when_us)
+            now_us = self.now_us + 1
+            self.now_us = now_us = when_us if when_us > now_us else now_us
             self.events += 1
             name = b"" if process is None else process.tag
-            self._digest.update(b"%d %b %b\n" % (self.now_us, name, handle.tag))
+            self._digest.update(b"%d %b %b\n" % (now_us, name, handle.tag))
             self._run(handle)
-            self.drain()
+            if self._ready:
+                self.drain()
             if self.observer is not None:
                 self.observer(process)
             return True
@@ -132,22 +140,17 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def drain(self) -> None:
         """Run what the event has scheduled for now."""
-        ready = self._ready
+        ready, run = self._ready, self._run
         ran = 0
         while ready:
             handle = ready.popleft()
-            if handle._cancelled:
-                continue
             process = handle.process
-            if process is not None and not process.alive:
-                continue
-            if process is not None and process.paused:
-                process.held.append(handle)
+            if handle._cancelled or (process is not None and not process.runs(handle)):
                 continue
             ran += 1
             if ran > _CALLBACKS_IN_AN_EVENT_MAX:
                 raise Livelock(f"{process} runs without end at {self.now_us} us: {handle._callback}")
-            self._run(handle)
+            run(handle)
 
     def note(self, what: bytes) -> None:
         """Something that the event carries: into the digest with it."""
@@ -175,8 +178,7 @@ class SimLoop(asyncio.AbstractEventLoop):
 
     def spawn(self, process: Process, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """A task of a process, begun from outside of it."""
-        if not process.tasks:
-            self.processes.append(process)
+        self.processes[process] = None
         return process.context.run(self.create_task, work)
 
     def run_while(self, wanted: Callable[[], bool]) -> None:
@@ -185,9 +187,22 @@ class SimLoop(asyncio.AbstractEventLoop):
         try:
             self.drain()
             while wanted() and self.step():
-                pass
+                if self.events >= self._upkept + UPKEEP_EVERY:
+                    self._upkept = self.events
+                    self.upkeep()
         finally:
             asyncio._set_running_loop(None)
+
+    def bury(self, dead: Iterable[Process]) -> None:
+        """Let go of what these held, and of whatever else nobody can reach: nobody hears of it."""
+        self._burying = True
+        try:
+            for process in dead:
+                self.processes.pop(process, None)
+                process.context.run(process.bury)
+            gc.collect()
+        finally:
+            self._burying = False
 
     def run_until_complete(self, future: Any) -> Any:
         task = asyncio.ensure_future(future, loop=self)
@@ -259,7 +274,7 @@ class SimLoop(asyncio.AbstractEventLoop):
         """A living process let an exception fall: that is a bug of its code. What the dead leave behind is nothing."""
         fault = context.get("exception")
         future = context.get("future") or context.get("task")
-        if self._closed or fault is None:
+        if self._closed or self._burying or fault is None:
             return
         frames = traceback.extract_tb(fault.__traceback__)[-_FRAMES_SHOWN:]
         places = " > ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames)

@@ -121,6 +121,8 @@ class Network:
         return self._bound.get(place)
 
     def blocked(self, source: str, target: str) -> bool:
+        if not self._cut and not self._dark:
+            return False
         return (source, target) in self._cut or target in self._dark or source in self._dark
 
     def cut(self, source: str, target: str) -> None:
@@ -332,7 +334,7 @@ class End(asyncio.Transport):
         self._loop.call_soon(self._say_lost, None)
 
     def abort(self) -> None:
-        if self._lost:
+        if self._lost or not self.process.alive:
             return
         self.send_reset()
         self._loop.call_soon(self._say_lost, None)
@@ -434,21 +436,24 @@ class End(asyncio.Transport):
     def _receive(self, data: bytes) -> None:
         if self._lost:
             return
-        self._inbox.append(data)
-        if self._reading and self._protocol is not None:
-            self._feed()
+        if self._protocol is None or self._inbox or not self._reading:
+            self._inbox.append(data)
+        else:
+            self._take(data)
 
     def _feed(self) -> None:
         while self._inbox and self._reading and not self._lost:
-            data = self._inbox.popleft()
-            if data == _FIN:
-                self._end_of_stream()
-                return
-            taken = self._give(data)
-            if taken < len(data):
-                self._inbox.appendleft(data[taken:])
-            if self.peer is not None:
-                self.peer._taken(taken)
+            self._take(self._inbox.popleft())
+
+    def _take(self, data: bytes) -> None:
+        if data == _FIN:
+            self._end_of_stream()
+            return
+        taken = self._give(data)
+        if taken < len(data):
+            self._inbox.appendleft(data[taken:])
+        if self.peer is not None:
+            self.peer._taken(taken)
 
     def _give(self, data: bytes) -> int:
         """To the protocol, as much as it takes before it pauses."""

@@ -28,6 +28,9 @@ LATER_FAULTS = ("slow-link", "lost-disk", "bit-flip")
 FAULTS = _FIRST_FAULTS + LATER_FAULTS
 """see `faults.Nemesis` for what each is"""
 
+_EVENTS_A_SEGMENT_BYTE = 10
+"""so that a long run has no more segments than a short one: a broker looks at each of them when it starts"""
+
 RACK_FAULTS = ("kill", "power", "torn", "stop", "reset", "clock", "client")
 """beside the loss of a rack. None of them holds an answer back, so that what a reader gets tells where it came from"""
 
@@ -85,7 +88,7 @@ def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
         events=events,
         partitions=random.choice((1, 1, 2, 3)),
         flush=flush,
-        segment_bytes=random.choice((1_000, 4_000, 50_000, 1_048_576)),
+        segment_bytes=max(random.choice((1_000, 4_000, 50_000, 1_048_576)), events // _EVENTS_A_SEGMENT_BYTE),
         weather=Weather(
             latency_us=random.choice((50, 200, 1_000, 5_000)),
             jitter_us=random.choice((20, 300, 3_000)),

@@ -7,8 +7,10 @@ build a probe only of what is not as it was.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
+from penstock.base.ids import TopicPartition
 from penstock.core.controller.outlook import Outlook
 from penstock.core.coordinator.batches import load_batches
 from penstock.core.coordinator.runtime import Runtime, RuntimeState
@@ -24,6 +26,7 @@ Mark = tuple[Any, ...]
 
 class PartitionProbe(NamedTuple):
     name: str
+    place: TopicPartition
     log: Log
     start: int
     end: int
@@ -122,22 +125,27 @@ def incarnation_of(node: Node) -> bytes | None:
     return None if registration is None else registration.incarnation_id
 
 
+_mark = attrgetter(
+    "log.end_offset",
+    "high_watermark",
+    "log._durability.synced_offset",
+    "leader_epoch",
+    "log.start_offset",
+    "log.clean_offset",
+    "leading",
+)
+_leaders_mark = attrgetter("isr", "maximal_isr")
+
+
 def moved_partitions(node: Node, marks: dict[Partition, Mark]) -> Iterator[PartitionProbe]:
     """Those that are not as `marks` has them, which is brought up to date. Of a broker that serves; nothing of one
     that does not."""
     if node.broker is None or not node.ready:
         return
     for partition in node.broker.services.partitions.all():
-        log, leading = partition.log, partition.leading
-        mark = (
-            log.end_offset,
-            partition.high_watermark,
-            log._durability.synced_offset,
-            partition.leader_epoch,
-            leading and (leading.isr, leading.maximal_isr),
-            log.start_offset,
-            log.clean_offset,
-        )
+        mark = _mark(partition)
+        if mark[-1] is not None:
+            mark += _leaders_mark(mark[-1])
         if marks.get(partition) != mark:
             marks[partition] = mark
             yield probe_of(partition)
@@ -153,6 +161,7 @@ def probe_of(partition: Partition) -> PartitionProbe:
     log, leading = partition.log, partition.leading
     return PartitionProbe(
         str(partition.name),
+        partition.name,
         log,
         log.start_offset,
         log.end_offset,
@@ -175,10 +184,8 @@ def partition_of(node: Node, topic: str, index: int) -> PartitionProbe | None:
     """Of a broker that serves and has it."""
     if node.broker is None or not node.ready:
         return None
-    for partition in node.broker.services.partitions.all():
-        if partition.name == (topic, index):
-            return probe_of(partition)
-    return None
+    partition = node.broker.services.partitions.get(topic, index)
+    return None if partition is None else probe_of(partition)
 
 
 def groups_of(node: Node) -> Iterator[tuple[str, str]]:

@@ -42,6 +42,13 @@ class Process:
     def __repr__(self) -> str:
         return f"<process {self.name}>"
 
+    def runs(self, handle: SimHandle) -> bool:
+        """Whether this may run now; where the process is paused, it is held for later."""
+        if self.paused and self.alive:
+            self.held.append(handle)
+            return False
+        return self.alive
+
     def die(self) -> None:
         """Everything of it stops where it is."""
         self.alive = False

@@ -128,6 +128,7 @@ class Run:
         self.nearness = Nearness(self.cluster.nodes, TOPIC, self._violated)
         self._nodes = {node.host: node for node in self.cluster.nodes}
         self.loop.observer = self._observe
+        self.loop.upkeep = self.cluster.bury
         self.cluster.opened = self.watch.opened
         self.cluster.losing = self.watch.gone
         self.cluster.wiped = self.watch.wiped
@@ -277,10 +278,12 @@ def simulate_racks(seed: int, nodes: int = 3, events: int = 10_000, *, racks: in
 def quiet_garbage() -> Iterator[None]:
     """Cycles are collected between runs, not in the middle of one, where a finalizer could take part in it."""
     gc.collect()
+    gc.freeze()  # what is there already is not looked at when the dead of a run are buried
     gc.disable()
     try:
         yield
     finally:
+        gc.unfreeze()
         gc.enable()
 
 

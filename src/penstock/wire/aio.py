@@ -248,7 +248,13 @@ class Client:
                     return stop.value  # type: ignore[no-any-return]  # a generator's value comes untyped
                 reply = error = None
                 try:
-                    reply = await self._carry_out(effect, listener)
+                    # What takes no time needs no coroutine; most effects are of these two kinds.
+                    if type(effect) is Now:
+                        reply = self.now_ms()
+                    elif type(effect) is Begin:
+                        reply = self.begin(effect.ask)
+                    else:
+                        reply = await self._carry_out(effect, listener)
                 except KafkaError as refused:
                     error = refused
         finally:
@@ -299,14 +305,10 @@ class Client:
         match effect:
             case Ask():
                 return await self.finish(self.begin(effect))
-            case Begin():
-                return self.begin(effect.ask)
             case Await():
                 await self._wait(effect.tickets, effect.timeout_ms)
             case Pause():
                 await asyncio.sleep(effect.after_ms * (80 + self._chance(41)) / 100_000)
-            case Now():
-                return self.now_ms()
             case WallClock():
                 return self.wall_ms()
             case Chance():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
 
 from penstock.base.errors import DecodeError, ErrorCode, KafkaError
 from penstock.base.limits import REQUEST_BYTES_MAX
@@ -224,14 +225,13 @@ class Connection:
     def _learn_versions(self, body: memoryview, request: InFlight) -> bool:
         """False where we have to ask again, in an older version."""
         refused = int.from_bytes(body[:2], "big", signed=True) == ErrorCode.UNSUPPORTED_VERSION
-        answer = ApiVersionsResponse.decode(body, 0 if refused else request.version)
         if refused and request.version > 0:
-            self.outbox.append(self._ask_versions(_listed_version(answer), request.deadline_ms))
+            listed = _listed_version(ApiVersionsResponse.decode(body, 0))
+            self.outbox.append(self._ask_versions(listed, request.deadline_ms))
             return False
-        check(answer.error_code, None, "ApiVersions")
+        code, self.versions, self.features = _read_versions(bytes(body), 0 if refused else request.version)
+        check(code, None, "ApiVersions")
         self._picked.clear()
-        self.versions = {api.api_key: VersionRange(api.min_version, api.max_version) for api in answer.api_keys}
-        self.features = {feature.name: feature.max_version_level for feature in answer.finalized_features}
         return True
 
     def _authenticate(self, deadline_ms: int) -> None:
@@ -258,3 +258,12 @@ def _listed_version(answer: ApiVersionsResponse) -> int:
         if api.api_key == API_VERSIONS:
             return min(api.max_version, ApiVersionsRequest.MAX_VERSION - 1)
     return 0
+
+
+@lru_cache(maxsize=16)
+def _read_versions(body: bytes, version: int) -> tuple[int, dict[int, VersionRange], dict[str, int]]:
+    """An answer's error, versions by API key and levels of features. All brokers of a cluster answer alike, on every
+    connection: it is read once."""
+    answer = ApiVersionsResponse.decode(body, version)
+    versions = {api.api_key: VersionRange(api.min_version, api.max_version) for api in answer.api_keys}
+    return answer.error_code, versions, {one.name: one.max_version_level for one in answer.finalized_features}

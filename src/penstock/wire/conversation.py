@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from penstock.base.errors import KafkaError
 from penstock.protocol.frames import Writable
@@ -74,8 +74,7 @@ class Ticket:
         self._listeners.clear()
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """Send a request to a node (None: to any) and wait for its answer."""
 
     node: int | None
@@ -156,8 +155,11 @@ def ask(
     return reply
 
 
+_NOW = Now()
+
+
 def now() -> Conversation[int]:
-    return (yield Now())  # type: ignore[no-any-return]  # the shell replies to Now with an int
+    return (yield _NOW)  # type: ignore[no-any-return]  # the shell replies to Now with an int
 
 
 def begin(ask: Ask) -> Conversation[Ticket]:

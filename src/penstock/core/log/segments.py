@@ -46,7 +46,7 @@ class Segments:
 
     def set(self, segments: list[Segment]) -> None:
         """Take these instead of what there was."""
-        self._list = segments
+        self._list = list(segments)
         self._bases = [segment.base_offset for segment in segments]
         self._warm = [segment for segment in self._warm if segment in segments]
         self.active = segments[-1]
@@ -56,8 +56,13 @@ class Segments:
 
     def roll(self, segment: Segment) -> None:
         """`segment` is the new active one."""
-        self.touch(self.active)
-        self.set([*self._list, segment])
+        closed = self.active
+        self.touch(closed)
+        closed.end_offset = segment.base_offset
+        self.closed_bytes += closed.size
+        self._list.append(segment)
+        self._bases.append(segment.base_offset)
+        self.active = segment
 
     def touch(self, segment: Segment) -> None:
         """It was read: keep it loaded, and let go of the one that was not for longest."""

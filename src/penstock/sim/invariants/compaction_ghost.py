@@ -12,7 +12,8 @@ from typing import NamedTuple
 from zlib import crc32
 
 from penstock.core.log.log import Log
-from penstock.sim.invariants.batches import Batch, read_batches, read_records_of
+from penstock.records.record import Record, read_records
+from penstock.sim.invariants.batches import Batch, read_records_of, walk
 from penstock.sim.probes import PartitionProbe
 
 
@@ -26,89 +27,120 @@ class Kept(NamedTuple):
     """of its transaction; -1: of none"""
 
 
+class Line:
+    """What was committed of one partition."""
+
+    __slots__ = ("last", "markers", "open", "records")
+
+    def __init__(self) -> None:
+        self.records: dict[int, Kept] = {}
+        """by offset"""
+        self.markers: set[int] = set()
+        """their offsets"""
+        self.last: dict[bytes, list[int]] = {}
+        """key -> offsets of its records, ascending, from the last on that no transaction can take back"""
+        self.open: dict[int, list[int]] = {}
+        """producer id -> offsets of records of its open transaction"""
+
+    def add(self, offset: int, kept: Kept) -> None:
+        self.records[offset] = kept
+        if kept.producer_id >= 0:
+            self.open.setdefault(kept.producer_id, []).append(offset)
+        if kept.key is not None:
+            before = self.last.get(kept.key, ()) if kept.producer_id >= 0 else ()
+            self.last[kept.key] = [*before, offset]
+
+    def end(self, producer_id: int, marker: Batch) -> None:
+        """Its transaction is decided: records of one that was aborted do not count."""
+        self.markers.add(marker.base)
+        for offset in self.open.pop(producer_id, []):
+            key = self.records[offset].key
+            if key is not None and marker.commits is False:
+                self.last[key] = [one for one in self.last[key] if one != offset]
+            elif key is not None:
+                self.last[key] = [one for one in self.last[key] if one >= offset]
+
+
 class CompactionGhost:
     def __init__(self, told: Callable[[str, str], None]) -> None:
         self._tell = told
-        self._records: dict[str, dict[int, Kept]] = {}
-        """partition -> offset -> record, of logs that are compacted"""
-        self._markers: dict[str, dict[int, bool | None]] = {}
-        """partition -> offset -> whether it commits"""
-        self._aborted: dict[str, set[int]] = {}
-        """partition -> offsets of records whose transaction was aborted"""
-        self._open: dict[tuple[str, int], list[int]] = {}
-        """(partition, producer id) -> offsets of records of its open transaction"""
+        self._lines: dict[str, Line] = {}
+        """partition -> what was committed, of logs that are compacted"""
         self._cleaned: dict[tuple[int, str], int] = {}
         """(node, partition) -> how far it was cleaned when it was last looked at"""
+        self._agreed: dict[tuple[int, str], int] = {}
+        """(node, partition) -> the furthest that its watermark came: what lies beyond may never have been committed,
+        and another record may have been, at the same offset"""
 
     def committed(self, name: str, batch: Batch, log: Log) -> None:
         """A watermark has passed this batch, for the first time."""
         if not log.config.is_compacted:
             return
+        line = self._lines.setdefault(name, Line())
         producer_id = batch.producer[0] if batch.transactional else -1
         if batch.control:
-            self._markers.setdefault(name, {})[batch.base] = batch.commits
-            decided = self._open.pop((name, producer_id), [])
-            if batch.commits is False:
-                self._aborted.setdefault(name, set()).update(decided)
+            line.end(producer_id, batch)
             return
-        known = self._records.setdefault(name, {})
         for record in read_records_of(log, batch):
-            key = None if record.key is None else bytes(record.key)
-            known[record.offset] = Kept(key, -1 if record.value is None else crc32(record.value), producer_id)
-            if producer_id >= 0:
-                self._open.setdefault((name, producer_id), []).append(record.offset)
+            line.add(record.offset, _kept(record, producer_id))
 
     def moved(self, node_id: int, where: str, probe: PartitionProbe) -> None:
-        cleaned = probe.log.clean_offset
-        if cleaned is None or self._cleaned.get((node_id, probe.name)) == cleaned:
+        if not probe.log.config.is_compacted:
             return
-        self._cleaned[node_id, probe.name] = cleaned
+        place, cleaned = (node_id, probe.name), probe.log.clean_offset
+        self._agreed[place] = max(probe.high_watermark, self._agreed.get(place, 0))
+        if cleaned is None or self._cleaned.get(place) == cleaned:
+            return
+        self._cleaned[place] = cleaned
         if cleaned > probe.last_stable:
             self._tell("C1", f"{where} is cleaned up to {cleaned}, only {probe.last_stable} is committed and stable")
         self._check(where, probe, cleaned)
 
-    def opened(self, where: str, probe: PartitionProbe) -> None:
+    def opened(self, node_id: int, where: str, probe: PartitionProbe) -> None:
         """A broker has read its disk: a cleaning may have been under way when the last life ended."""
         if probe.log.config.is_compacted and probe.failure is None:
-            self._check(where, probe, probe.end)
+            self._check(where, probe, min(probe.end, self._agreed.get((node_id, probe.name), 0)))
 
-    def _check(self, where: str, probe: PartitionProbe, cleaned: int) -> None:
-        found, markers = _read(probe.log, cleaned)
-        known = self._records.get(probe.name, {})
+    def _check(self, where: str, probe: PartitionProbe, end: int) -> None:
+        line = self._lines.get(probe.name)
+        if line is None:
+            return
+        found, markers = _read(probe.log, end)
         for offset, kept in found.items():
-            if known.get(offset, kept) != kept:
-                self._tell(
-                    "C1", f"{where}: offset {offset} held {known[offset]}, and holds {kept} since it was cleaned"
-                )
-        for offset, kept in self._last(probe, cleaned).items():
+            known = line.records.get(offset, kept)
+            if known != kept:
+                self._tell("C1", f"{where}: offset {offset} held {known}, and holds {kept} since it was cleaned")
+        for offset in self._needed(line, probe.start, end):
             if offset not in found:
+                kept = line.records[offset]
                 invariant = "C2" if kept.sum < 0 else "C1"
                 self._tell(invariant, f"{where}: {kept} at {offset} is gone, and no later record has its key")
-        for offset in self._markers.get(probe.name, {}):
-            if probe.start <= offset < cleaned and offset not in markers:
+        for offset in sorted(line.markers - markers):
+            if probe.start <= offset < end:
                 self._tell("C2", f"{where}: the marker at {offset} is gone")
 
-    def _last(self, probe: PartitionProbe, cleaned: int) -> dict[int, Kept]:
+    def _needed(self, line: Line, start: int, end: int) -> list[int]:
         """What must be left: of every key the last record that counts. A later one may be beyond what was cleaned here:
         a follower copies what compaction has left at its leader."""
-        aborted = self._aborted.get(probe.name, set())
-        known = self._records.get(probe.name, {})
-        last = {kept.key: offset for offset, kept in known.items() if kept.key is not None and offset not in aborted}
-        return {offset: known[offset] for offset in last.values() if probe.start <= offset < cleaned}
+        return [offsets[-1] for offsets in line.last.values() if offsets and start <= offsets[-1] < end]
 
 
 def _read(log: Log, end: int) -> tuple[dict[int, Kept], set[int]]:
     """Records and markers that are left below `end`."""
     found: dict[int, Kept] = {}
     markers: set[int] = set()
-    for batch in read_batches(log, log.start_offset, log.end_offset):
-        if batch.base >= end:
+    for data, place, header in walk(log, log.start_offset, log.end_offset):
+        if header.base_offset >= end:
             break
-        if batch.control:
-            markers.add(batch.base)
+        if header.is_control:
+            markers.add(header.base_offset)
             continue
-        producer_id = batch.producer[0] if batch.transactional else -1
-        for record in read_records_of(log, batch):
-            key = None if record.key is None else bytes(record.key)
-            found[record.offset] = Kept(key, -1 if record.value is None else crc32(record.value), producer_id)
+        producer_id = header.producer_id if header.is_transactional else -1
+        for record in read_records(data, at=place):
+            found[record.offset] = _kept(record, producer_id)
     return found, markers
+
+
+def _kept(record: Record, producer_id: int) -> Kept:
+    key = None if record.key is None else bytes(record.key)
+    return Kept(key, -1 if record.value is None else crc32(record.value), producer_id)

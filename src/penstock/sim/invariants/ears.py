@@ -22,7 +22,8 @@ from penstock.core.log.log import Appended, Log
 from penstock.core.replication.partition import EPOCH_UNKNOWN, Partition
 from penstock.records.batch import HEADER_BYTES, SEQUENCE_MAX, BatchHeader, iterate, read_header
 from penstock.sim.cluster import Node
-from penstock.sim.invariants.ghost import Copy, Ghost
+from penstock.sim.invariants.copies import Copy
+from penstock.sim.invariants.ghost import Ghost
 from penstock.sim.invariants.group_ghost import GroupGhost
 from penstock.sim.invariants.producers import Recent
 from penstock.sim.invariants.transaction_ghost import TransactionGhost

@@ -21,7 +21,10 @@ S3   with flush.messages=1 nothing counts that is not synced
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from penstock.base.errors import KafkaError
@@ -29,9 +32,13 @@ from penstock.core.log.log import Log
 from penstock.core.replication.partition import Partition
 from penstock.records.batch import SEQUENCE_MAX
 from penstock.sim.cluster import Node
-from penstock.sim.invariants import indexes, producers
-from penstock.sim.invariants.batches import Batch, read_batches
+from penstock.sim.invariants import producers
+from penstock.sim.invariants.batches import Batch, Reading
+from penstock.sim.invariants.copies import Copy, base_of
+from penstock.sim.invariants.indexes import Indexes
 from penstock.sim.probes import Mark, PartitionProbe, moved_partitions, partitions_of
+
+_epoch = attrgetter("epoch")
 
 
 class Violation(NamedTuple):
@@ -44,81 +51,12 @@ class Violation(NamedTuple):
         return f"{self.invariant} at {self.time_us / 1e6:.6f} s, event {self.event}: {self.text}"
 
 
-class Aborted(NamedTuple):
-    """A transaction that a log says was aborted."""
-
-    producer_id: int
-    first: int
-    marker: int
-
-
-class Copy:
-    """One replica's log as it was last seen."""
-
-    __slots__ = (
-        "aborted",
-        "batches",
-        "durable",
-        "end",
-        "epoch",
-        "high_watermark",
-        "isr",
-        "last_stable",
-        "led",
-        "newest",
-        "on_disk",
-        "recent",
-        "synced",
-    )
-
-    def __init__(self) -> None:
-        self.batches: list[Batch] = []
-        self.newest: dict[int, Batch] = {}
-        """producer id -> its last batch"""
-        self.recent: dict[int, producers.Recent] = {}
-        """producer id -> its epoch, and the batches by which it would know a repeated one"""
-        self.aborted: list[Aborted] = []
-        self.last_stable = 0
-        self.end = 0
-        self.high_watermark = 0
-        self.synced = 0
-        self.epoch = -1
-        self.led = -1
-        """the epoch in which it was last seen leading"""
-        self.isr: tuple[int, ...] = ()
-        self.durable = 0
-        """what was synced, or is in a page cache that still stands"""
-        self.on_disk = 0
-        """what was synced, by whichever life of the broker"""
-
-    def set(self, batches: list[Batch]) -> None:
-        self.batches = batches
-        self.newest, self.recent, self.aborted = {}, {}, []
-        for batch in batches:
-            self.learn(batch)
-
-    def learn(self, batch: Batch) -> None:
-        producer_id = batch.producer[0]
-        if producer_id >= 0:
-            before = self.recent.get(producer_id)
-            if batch.commits is False and before is not None and before.open_since >= 0:
-                self.aborted.append(Aborted(producer_id, before.open_since, batch.base))
-            self.recent[producer_id] = producers.after(before, batch)
-            if not batch.control:
-                self.newest[producer_id] = batch
-
-    def see(self, probe: PartitionProbe) -> None:
-        self.end, self.synced, self.high_watermark = probe.end, probe.synced, probe.high_watermark
-        self.epoch, self.last_stable = probe.epoch, probe.last_stable
-
-    def see_disk(self, probe: PartitionProbe) -> None:
-        self.on_disk = min(max(self.on_disk, probe.synced), probe.end)
-
-
 class Ghost:
     def __init__(self, flush: bool, told: Callable[[str, str], None]) -> None:
         self.committed: dict[str, dict[int, Batch]] = {}
         """partition -> base offset -> batch, for all that any leader's watermark has passed"""
+        self._line: dict[str, list[Batch]] = {}
+        """the same in order"""
         self.high_watermark: dict[str, int] = {}
         """partition -> the furthest that any leader's watermark came"""
         self.copies: dict[tuple[int, str], Copy] = {}
@@ -134,14 +72,16 @@ class Ghost:
         """partition -> how far any copy was compacted: what is left below is for `compaction_ghost`"""
         self._marks: dict[int, dict[Partition, Mark]] = {}
         """node -> what was last seen of its partitions, in this life"""
-        self.led: Callable[[Node, str, int], None] = lambda node, topic, index: None
-        """called when a leader has moved, with its topic and index"""
+        self.led: Callable[[Node, PartitionProbe], None] = lambda node, probe: None
+        """called when a leader has moved"""
         self.committing: Callable[[str, Batch, Log], None] = lambda name, batch, log: None
         """called with each batch that is committed, once and in order"""
         self.moving: Callable[[Node, Copy, PartitionProbe], None] = lambda node, copy, probe: None
         """called when a copy has moved, before that is remembered"""
         self._flush = flush
         self._tell = told
+        self._reading = Reading()
+        self._indexes = Indexes()
 
     def touched(self, node: Node) -> None:
         """An event has happened in this broker."""
@@ -172,32 +112,20 @@ class Ghost:
             copy = self.copies.setdefault((node.id, probe.name), Copy())
             where = f"{node.host} {probe.name}"
             try:
-                found = list(read_batches(probe.log, probe.start, probe.end))
-            except KafkaError as fault:
+                found = self._reading.read_again(where, probe.log, probe.start, probe.end)
+            except (KafkaError, OSError) as fault:
                 self._tell("S5", f"{where} cannot be read: {fault}")
                 continue
             if probe.failure is None and probe.end < min(copy.durable, copy.end):
                 self._tell("S1", f"{where} ends at {probe.end}, {copy.durable} was durable")
             self._see_cleaned(probe)
-            wrong = next((batch for batch in found if probe.log.epochs.at(batch.base) != batch.epoch), None)
-            if probe.log.config.is_compacted:
-                found = _as_appended(copy, probe.end, found)
-            known = {batch.base: batch for batch in copy.batches}
-            # What was being written when the power went may be there whole, beyond the end that anybody has seen.
-            strange = next((one for one in found if one.base < copy.end and known.get(one.base) != one), None)
-            if strange is not None:
-                self._tell("S1", f"{where} has {strange} that it did not have before")
-            shorter = probe.end < copy.end
-            copy.set(found)
+            self._check_epochs(where, probe, found)
+            gone = self._take_found(where, copy, probe, found)
             copy.see(probe)
             copy.see_disk(probe)
-            if shorter:
-                self._cut(where, probe)
+            self._cut(where, probe, gone)
             self._check_producers(where, copy, probe, copy.recent)
             self.check_indexes(node.host, probe)
-            if wrong is not None:
-                epoch = probe.log.epochs.at(wrong.base)
-                self._tell("R16", f"{where} holds {wrong}, and takes it for one of epoch {epoch}")
             if probe.leads:
                 self._leader_moved(where, copy, probe)
 
@@ -213,8 +141,47 @@ class Ghost:
             self._tell("R13", f"{partition} offset {offset} was read as {seen!r}, and now as {value!r}")
 
     def check_indexes(self, host: str, probe: PartitionProbe) -> None:
-        for fault in indexes.faults(probe.log):
-            self._tell("S2", f"{host} {probe.name}: {fault}")
+        where = f"{host} {probe.name}"
+        for fault in self._indexes.faults(where, probe.log):
+            self._tell("S2", f"{where}: {fault}")
+
+    def reach(self, node_id: int, name: str, flushes: bool) -> int:
+        """How far a copy of this partition goes, as far as was seen: on its disk where only that counts, else in its
+        page cache too."""
+        copy = self.copies.get((node_id, name))
+        if copy is None:
+            return 0
+        return copy.on_disk if self._flush and flushes else max(copy.end, copy.durable)
+
+    def _check_epochs(self, where: str, probe: PartitionProbe, found: list[Batch]) -> None:
+        """Epochs ascend along a log and in what it knows of them: where the first and the last batch of an epoch are
+        known for what they are, all between are."""
+        for epoch, batches in groupby(found, _epoch):
+            of_epoch = list(batches)
+            for batch in (of_epoch[0], of_epoch[-1]):
+                known = probe.log.epochs.at(batch.base)
+                if known != epoch:
+                    self._tell("R16", f"{where} holds {batch}, and takes it for one of epoch {known}")
+                    return
+
+    def _take_found(self, where: str, copy: Copy, probe: PartitionProbe, found: list[Batch]) -> list[Batch]:
+        """A copy as its disk has it now; what it had and has no more. What was being written when the power went may be
+        there whole, beyond the end that anybody has seen. What is left of a log that is compacted is judged by
+        `compaction_ghost`."""
+        new = bisect_left(found, copy.end, key=base_of)
+        gone = copy.cut(probe.end)
+        if probe.log.config.is_compacted or found[:new] == copy.batches:
+            for batch in found[new:]:
+                copy.add(batch)
+            return gone
+        known = {batch.base: batch for batch in copy.batches}
+        strange = next((one for one in found[:new] if known.get(one.base) != one), None)
+        if strange is not None:
+            self._tell("S1", f"{where} has {strange} that it did not have before")
+        left = set(found)
+        gone += [one for one in copy.batches if one not in left]
+        copy.set(found)
+        return gone
 
     def _moved(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
         where = f"{node.host} {probe.name}"
@@ -228,8 +195,7 @@ class Ghost:
         elif probe.end < copy.end:
             if probe.leads:
                 self._tell("R14", f"{where} is a leader's log and went back from {copy.end} to {probe.end}")
-            copy.set([batch for batch in copy.batches if batch.next <= probe.end])
-            self._cut(where, probe)
+            self._cut(where, probe, copy.cut(probe.end))
             self._check_producers(where, copy, probe, copy.recent)
         if not probe.start <= probe.high_watermark <= probe.end:
             self._tell("R6", f"{where}: the watermark {probe.high_watermark} is not in {probe.start} to {probe.end}")
@@ -240,8 +206,7 @@ class Ghost:
             if probe.isr != copy.isr:
                 self._isr_changed(where, copy, probe)
             self._leader_moved(where, copy, probe)
-            topic, _, index = probe.name.rpartition("-")
-            self.led(node, topic, int(index))
+            self.led(node, probe)
         self.moving(node, copy, probe)
         copy.see(probe)
 
@@ -251,20 +216,14 @@ class Ghost:
         if other != node.id:
             self._tell("R1", f"{node.host} leads {probe.name} in epoch {probe.epoch}, and broker {other} does")
         self.epoch_starts.setdefault((probe.name, probe.epoch), probe.epoch_start)
-        own = {batch.base: batch for batch in copy.batches}
+        line = self._line.get(probe.name, [])
+        if copy.batches[: len(line)] == line:
+            return
         floor = max(probe.start, self._cleaned.get(probe.name, 0))
-        for batch in self.committed.get(probe.name, {}).values():
-            if batch.base >= floor and own.get(batch.base) != batch:
+        for batch in line[bisect_left(line, floor, key=base_of) :]:
+            if not copy.has(batch):
                 self._tell("R2", f"{node.host} leads {probe.name} without {batch}, which was committed")
                 return
-
-    def reach(self, node_id: int, name: str, flushes: bool) -> int:
-        """How far a copy of this partition goes, as far as was seen: on its disk where only that counts, else in its
-        page cache too."""
-        copy = self.copies.get((node_id, name))
-        if copy is None:
-            return 0
-        return copy.on_disk if self._flush and flushes else max(copy.end, copy.durable)
 
     def _reach(self, node_id: int, probe: PartitionProbe) -> int:
         return self.reach(node_id, probe.name, probe.flushes)
@@ -273,15 +232,17 @@ class Ghost:
         if probe.log.clean_offset:
             self._cleaned[probe.name] = max(probe.log.clean_offset, self._cleaned.get(probe.name, 0))
 
-    def _cut(self, where: str, probe: PartitionProbe) -> None:
+    def _cut(self, where: str, probe: PartitionProbe, gone: list[Batch]) -> None:
         """A copy has become shorter."""
-        if probe.end >= self.high_watermark.get(probe.name, 0):
-            return
-        held = {batch for (_, name), copy in self.copies.items() if name == probe.name for batch in copy.batches}
-        for batch in self.committed.get(probe.name, {}).values():
-            if batch not in held and batch.base >= max(probe.start, self._cleaned.get(probe.name, 0)):
+        floor = max(probe.start, self._cleaned.get(probe.name, 0))
+        known = self.committed.get(probe.name, {})
+        for batch in gone:
+            if batch.base >= floor and known.get(batch.base) == batch and not self._is_held(probe.name, batch):
                 self._tell("R12", f"{where} ends at {probe.end}, and no copy has {batch}, which was committed")
                 return
+
+    def _is_held(self, name: str, batch: Batch) -> bool:
+        return any(copy.has(batch) for (_, of), copy in self.copies.items() if of == name)
 
     def _check_producers(self, where: str, copy: Copy, probe: PartitionProbe, changed: Iterable[int]) -> None:
         for fault in producers.faults(probe.log, copy.recent, changed):
@@ -310,7 +271,7 @@ class Ghost:
             self._commit(where, copy, probe)
 
     def _commit(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
-        known = self.committed.setdefault(probe.name, {})
+        known, line = self.committed.setdefault(probe.name, {}), self._line.setdefault(probe.name, [])
         before = self.high_watermark.get(probe.name, 0)
         new: list[Batch] = []
         for batch in reversed(copy.batches):
@@ -321,13 +282,15 @@ class Ghost:
         self.high_watermark[probe.name] = probe.high_watermark
         for batch in reversed(new):
             other = known.setdefault(batch.base, batch)
-            if other != batch:
+            if other is batch:
+                line.append(batch)
+            elif other != batch:
                 self._tell("R4", f"{where} commits {batch}, {other} was committed there")
             self.committing(probe.name, batch, probe.log)
 
     def _grown(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         changed: dict[int, None] = {}
-        for batch in read_batches(probe.log, copy.end, probe.end):
+        for batch in self._reading.read(probe.log, copy.end, probe.end):
             last = copy.batches[-1] if copy.batches else None
             if batch.base != copy.end and last is not None and not probe.log.config.is_compacted:
                 self._tell("R14", f"{where}: a batch at {batch.base} follows the end {copy.end}")
@@ -335,9 +298,8 @@ class Ghost:
                 self._tell("R1", f"{where}: epoch {batch.epoch} at {batch.base} follows {last.epoch}")
             if batch.producer[0] >= 0:
                 self._check_sequence(where, copy.newest.get(batch.producer[0]), batch)
-                copy.learn(batch)
                 changed[batch.producer[0]] = None
-            copy.batches.append(batch)
+            copy.add(batch)
             copy.end = batch.next
         self._check_producers(where, copy, probe, changed)
 
@@ -349,8 +311,3 @@ class Ghost:
         same_epoch = before.producer[1] == batch.producer[1]
         if (same_epoch and batch.sequence != follows) or before.producer[1] > batch.producer[1]:
             self._tell("P1", f"{where}: {batch} follows {before}")
-
-
-def _as_appended(copy: Copy, end: int, found: list[Batch]) -> list[Batch]:
-    """Of a log that is compacted: what is left of it is judged by `compaction_ghost`."""
-    return [one for one in copy.batches if one.next <= end] + [one for one in found if one.base >= copy.end]

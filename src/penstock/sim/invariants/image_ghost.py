@@ -20,7 +20,7 @@ from penstock.core.groups.partitions import partition_for
 from penstock.core.metadata.image import NO_LEADER, Image, Partition
 from penstock.sim.cluster import Node
 from penstock.sim.invariants.ghost import Ghost
-from penstock.sim.probes import image_of, incarnation_of, min_isr_of, partition_of
+from penstock.sim.probes import PartitionProbe, image_of, incarnation_of, min_isr_of, partition_of
 
 
 class Change(NamedTuple):
@@ -68,19 +68,18 @@ class ImageGhost:
         if node.stopping or incarnation_of(node) is not None:
             self._crashed[node.id] = not node.stopping
 
-    def check_leader(self, node: Node, topic: str, index: int) -> None:
+    def check_leader(self, node: Node, probe: PartitionProbe) -> None:
         """A leader has changed what it waits for, or the controller what it takes for in sync (R5)."""
-        described = self._newest.partition(topic, index)
-        probe = partition_of(node, topic, index)
-        if described is None or probe is None or described.leader != node.id or not probe.leads:
+        described = self._newest.partition(probe.place.topic, probe.place.partition)
+        if described is None or described.leader != node.id or not probe.leads:
             return
         if described.leader_epoch != probe.epoch:
             return
-        left = [one for one in described.isr if one not in probe.maximal_isr]
-        if left:
-            self._tell("R5", f"{node.host} {topic}-{index} waits for {probe.maximal_isr}, the ISR is {described.isr}")
+        where = f"{node.host} {probe.name}"
+        if any(one not in probe.maximal_isr for one in described.isr):
+            self._tell("R5", f"{where} waits for {probe.maximal_isr}, the ISR is {described.isr}")
         if not probe.changing and probe.maximal_isr != probe.isr:
-            self._tell("R5", f"{node.host} {topic}-{index} waits for {probe.maximal_isr}, and asks for no change")
+            self._tell("R5", f"{where} waits for {probe.maximal_isr}, and asks for no change")
 
     def leads(self, node: Node, topic: str, key: str) -> bool:
         """Whether this broker leads, as it knows itself and as the newest image says, the partition that has a key."""
@@ -106,7 +105,12 @@ class ImageGhost:
             self._check_joining(image, change)
             leader = self._nodes.get(change.now.leader)
             if leader is not None:
-                self.check_leader(leader, change.topic, change.number)
+                self._check_leader_of(leader, change)
+
+    def _check_leader_of(self, leader: Node, change: Change) -> None:
+        probe = partition_of(leader, change.topic, change.number)
+        if probe is not None:
+            self.check_leader(leader, probe)
 
     def _check_registrations(self, before: Image, image: Image) -> None:
         for broker in image.brokers.values():

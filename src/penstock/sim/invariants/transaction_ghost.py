@@ -20,7 +20,7 @@ from penstock.core.transactions import records
 from penstock.core.transactions.states import LEGAL, Status
 from penstock.core.transactions.transaction import Transaction, is_exhausted
 from penstock.sim.invariants.batches import Batch, read_records_of
-from penstock.sim.invariants.ghost import Copy
+from penstock.sim.invariants.copies import Copy
 from penstock.sim.probes import PartitionProbe
 
 
@@ -66,7 +66,7 @@ class TransactionGhost:
     def moved(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         """A copy has moved: where readers of committed records must stop (T2)."""
         stable = probe.last_stable
-        first = min((one.open_since for one in copy.recent.values() if one.open_since >= 0), default=stable)
+        first = min(copy.open.values(), default=stable)
         if stable > probe.high_watermark or stable > first:
             told = f"the watermark is {probe.high_watermark}, the first open transaction began at {first}"
             self._tell("T2", f"{where}: the last stable offset is {stable}, {told}")

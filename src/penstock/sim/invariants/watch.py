@@ -12,8 +12,9 @@ from penstock.sim.disk import PowerLoss
 from penstock.sim.invariants import resting
 from penstock.sim.invariants.batches import Batch
 from penstock.sim.invariants.compaction_ghost import CompactionGhost
+from penstock.sim.invariants.copies import Copy
 from penstock.sim.invariants.ears import Ears
-from penstock.sim.invariants.ghost import Copy, Ghost
+from penstock.sim.invariants.ghost import Ghost
 from penstock.sim.invariants.group_ghost import GroupGhost
 from penstock.sim.invariants.image_ghost import ImageGhost
 from penstock.sim.invariants.quorum_ghost import QuorumGhost
@@ -55,7 +56,7 @@ class Watch:
         """The broker has read its disk and serves."""
         self.ghost.opened(node)
         for probe in partitions_of(node):
-            self._compaction.opened(f"{node.host} {probe.name}", probe)
+            self._compaction.opened(node.id, f"{node.host} {probe.name}", probe)
 
     def gone(self, node: Node, lost_power: bool) -> None:
         """The process is about to go, perhaps because its disk stopped in the middle of an operation."""
