@@ -76,6 +76,10 @@ class SimHandle(asyncio.TimerHandle):
     def when(self) -> float:
         return self.when_us / 1e6
 
+    @property
+    def is_wanted(self) -> bool:
+        return not self._cancelled and (self.process is None or self.process.alive)
+
     def __hash__(self) -> int:
         return id(self)
 
@@ -200,6 +204,8 @@ class SimLoop(asyncio.AbstractEventLoop):
             for process in dead:
                 self.processes.pop(process, None)
                 process.context.run(process.bury)
+            self._due = [one for one in self._due if one[2].is_wanted]
+            heapq.heapify(self._due)
             gc.collect()
         finally:
             self._burying = False
