@@ -53,6 +53,8 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
         verdicts = start_verification(session, call, body, version)
         if isinstance(verdicts, Verifying):
             reply = Reply()
+            # One behind it may find the transaction open, need no word, and overtake one that still waits for its own.
+            session.barrier = True
             # The frame's buffer is the next request's when this returns.
             session.services.spawn(_append_confirmed(session, header, call, bytearray(body), verdicts, reply))
             return reply
