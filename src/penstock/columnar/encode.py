@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.columnar import encode_kernels as kernels
+from penstock.columnar.buffers import uninitialized
 from penstock.columnar.cells import Records, binary_column, records_of
 from penstock.records.batch import (
     FRAME_BYTES,
@@ -57,7 +58,7 @@ def encode(
     producer_epoch: int = NO_PRODUCER_EPOCH,
     base_sequence: int = NO_SEQUENCE,
     transactional: bool = False,
-) -> list[bytearray]:
+) -> list[bytearray | memoryview]:
     """The rows of one partition as batches: columns value, and where there are any key, headers and timestamp."""
     batches = Encoder(codec, level, batch_bytes, batch_records).batches(
         records_of(batch, now_ms), None, producer_id, producer_epoch, base_sequence, transactional
@@ -89,7 +90,7 @@ class Encoder:
         producer_epoch: int = NO_PRODUCER_EPOCH,
         base_sequence: int = NO_SEQUENCE,
         transactional: bool = False,
-    ) -> Iterator[tuple[bytearray, int]]:
+    ) -> Iterator[tuple[bytearray | memoryview, int]]:
         """These rows, or all, in their order, as batches with their number of records."""
         rows = np.arange(records.rows) if rows is None else rows
         attributes = self._codec | (TRANSACTIONAL_BIT if transactional else 0)
@@ -150,8 +151,8 @@ class Encoder:
         sizes: npt.NDArray[np.int64],
         first: int,
         last: int,
-    ) -> bytearray:
-        out = bytearray(header.size_bytes)
+    ) -> bytearray | memoryview:
+        out = uninitialized(header.size_bytes)
         kernels.write_records(
             rows,
             first,
@@ -167,7 +168,7 @@ class Encoder:
             HEADER_BYTES,
         )
         if self._codec != Codec.NONE:
-            return seal(header, compress(self._codec, memoryview(out)[HEADER_BYTES:], self._level))
+            return seal(header, compress(self._codec, out[HEADER_BYTES:], self._level))
         write_header(out, 0, header)
         if self._sums:
             write_crc(out, 0, len(out))

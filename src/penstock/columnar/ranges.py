@@ -24,7 +24,7 @@ from penstock.wire.sessions import FetchLimits
 Isolation = Literal["read_committed", "read_uncommitted"]
 Lost = Literal["fail", "skip"]
 
-FETCH_BYTES = 4_194_304
+FETCH_BYTES = 8_388_608
 """bytes asked for at a time: two answers are in memory at once, one being decoded and one arriving."""
 TIMEOUT_MS = 120_000
 """ms without any progress after which a range that does not end is given up; Spark's own default."""

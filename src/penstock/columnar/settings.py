@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from penstock.columnar.buffers import uninitialized
 from penstock.wire import security
 from penstock.wire.blocking import Client
 
@@ -37,4 +38,9 @@ class Options:
         return text == "true"
 
     def client(self, bootstrap: str) -> Client:
-        return Client(bootstrap, client_id=self.text("client.id", "penstock"), security=self._security)
+        return Client(
+            bootstrap,
+            client_id=self.text("client.id", "penstock"),
+            security=self._security,
+            allocate=uninitialized,
+        )

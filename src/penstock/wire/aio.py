@@ -423,7 +423,7 @@ class Producer:
             await asyncio.sleep(0)  # or a loop of sends would keep the sending task from its turn
         return sent
 
-    async def send_batch(self, partition: TopicPartition, data: bytearray) -> Ticket:
+    async def send_batch(self, partition: TopicPartition, data: bytearray | memoryview) -> Ticket:
         """A whole batch as `records.builder` makes it."""
         return await self._client.run(self.core.send_batch(partition, data))
 

@@ -39,6 +39,7 @@ from penstock.wire.conversation import (
     WallClock,
 )
 from penstock.wire.errors import Disconnected, TimedOut
+from penstock.wire.inbox import Allocate, zeroed
 from penstock.wire.partitioners import Partitioner
 from penstock.wire.positions import Fetched
 from penstock.wire.security import PLAINTEXT, Security
@@ -49,7 +50,8 @@ Listener = Callable[[Any], None]
 
 
 class Client:
-    """A client of one cluster. `bootstrap`: "host:port,host:port". `security` holds for every broker of it."""
+    """A client of one cluster. `bootstrap`: "host:port,host:port". `security` holds for every broker of it. `allocate`:
+    memory for large answers, where the caller has a cheaper kind."""
 
     def __init__(
         self,
@@ -58,10 +60,12 @@ class Client:
         client_id: str = "penstock",
         response_bytes_max: int = REQUEST_BYTES_MAX,
         security: Security = PLAINTEXT,
+        allocate: Allocate = zeroed,
     ) -> None:
         self.cluster = Cluster(parse(bootstrap))
         self._client_id = client_id
         self._response_bytes_max = response_bytes_max
+        self._allocate = allocate
         self._tls = None if security.tls is None else tls.context(security.tls)
         self._login = None if security.credentials is None else Login(security.credentials, secrets.randbelow)
         self._links: dict[tuple[int, str], Link] = {}
@@ -183,6 +187,7 @@ class Client:
             response_bytes_max=self._response_bytes_max,
             login=self._login,
             place=f"{broker.host}:{broker.port}",
+            allocate=self._allocate,
         )
         if self._tls is None:
             return Link(broker, connection, _now_ms())
@@ -288,7 +293,7 @@ class Producer:
             self._client.run(self.core.turn())
         return sent
 
-    def send_batch(self, partition: TopicPartition, data: bytearray) -> Ticket:
+    def send_batch(self, partition: TopicPartition, data: bytearray | memoryview) -> Ticket:
         """A whole batch as `records.builder` makes it."""
         ticket = self._client.run(self.core.send_batch(partition, data))
         self._client.run(self.core.turn())

@@ -23,7 +23,7 @@ from penstock.protocol.message import Message
 from penstock.wire.authentication import Authentication, Login
 from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Decode, Request, Ticket
 from penstock.wire.errors import UnsupportedVersion, Violation, check
-from penstock.wire.inbox import Inbox
+from penstock.wire.inbox import Allocate, Inbox, zeroed
 
 SOFTWARE_NAME = "penstock"
 API_VERSIONS = ApiVersionsRequest.API_KEY
@@ -55,12 +55,13 @@ class Connection:
         software_version: str = "0",
         login: Login | None = None,
         place: str = "the broker",
+        allocate: Allocate = zeroed,
     ) -> None:
         self._client_id = client_id
         self._software_version = software_version
         self._login = login
         self._place = place
-        self._inbox = Inbox(response_bytes_max)
+        self._inbox = Inbox(response_bytes_max, allocate)
         self._correlation_id = 0
         self._in_flight: deque[InFlight] = deque()
         """Invariant: in the order of sending, which is the order of the answers."""

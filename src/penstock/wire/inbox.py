@@ -8,6 +8,8 @@ twice, and belongs to whoever keeps a view of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from penstock.base.limits import RECEIVE_BUFFER_BYTES
 from penstock.base.ports import Buffer
 from penstock.wire.errors import Violation
@@ -16,14 +18,22 @@ LENGTH_BYTES = 4
 TLS_ALERT = b"\x15\x03"
 """how a listener that speaks TLS begins its answer to somebody who does not."""
 
+Allocate = Callable[[int], memoryview]
+"""writable memory of so many bytes, for one frame"""
+
+
+def zeroed(size: int) -> memoryview:
+    return memoryview(bytearray(size))
+
 
 class Inbox:
-    def __init__(self, frame_bytes_max: int) -> None:
+    def __init__(self, frame_bytes_max: int, allocate: Allocate = zeroed) -> None:
         self._frame_bytes_max = frame_bytes_max
+        self._allocate = allocate
         self._small = bytearray(RECEIVE_BUFFER_BYTES)
         self._held = 0
         """bytes of `_small` that hold the beginning of a frame. Invariant: never a whole frame between calls."""
-        self._large: bytearray | None = None
+        self._large: memoryview | None = None
         """the body of the one frame whose length is known and whose end has not arrived."""
         self._received = 0
         """bytes of `_large` that have arrived."""
@@ -31,7 +41,7 @@ class Inbox:
     def buffer(self) -> memoryview:
         """Where to write next; never empty."""
         if self._large is not None:
-            return memoryview(self._large)[self._received :]
+            return self._large[self._received :]
         return memoryview(self._small)[self._held :]
 
     def filled(self, count: int) -> list[Buffer]:
@@ -78,7 +88,7 @@ class Inbox:
         return frames
 
     def _enlarge(self, start: int, end: int, length: int) -> None:
-        self._large = bytearray(length)
+        self._large = self._allocate(length)
         self._received = end - start
         self._large[: self._received] = memoryview(self._small)[start:end]
         self._held = 0

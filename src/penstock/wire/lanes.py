@@ -39,7 +39,7 @@ class Identity(NamedTuple):
 @dataclass(slots=True)
 class Batch:
     partition: TopicPartition
-    data: bytearray
+    data: bytearray | memoryview
     count: int
     created_ms: int
     ticket: Ticket = field(default_factory=Ticket)

@@ -138,7 +138,7 @@ class Producer:
             self._ring()
         return Sent(draft.ticket, index)
 
-    def send_batch(self, partition: TopicPartition, data: bytearray) -> Conversation[Ticket]:
+    def send_batch(self, partition: TopicPartition, data: bytearray | memoryview) -> Conversation[Ticket]:
         """A whole batch as `records.builder` makes it. It is ours from now on: producer fields are written into it.
         Waits for room."""
         self._expect_open()

@@ -95,7 +95,9 @@ class Sender:
     def needs_identity(self) -> bool:
         return self._idempotent and self.identity is None
 
-    def add(self, partition: TopicPartition, data: bytearray, count: int, now_ms: int, ticket: Ticket) -> None:
+    def add(
+        self, partition: TopicPartition, data: bytearray | memoryview, count: int, now_ms: int, ticket: Ticket
+    ) -> None:
         lane = self._lanes.get(partition)
         if lane is None:
             lane = self._lanes[partition] = Lane(partition)

@@ -32,6 +32,18 @@ def test_a_large_frame_is_received_into_a_buffer_of_its_own_size() -> None:
     assert inbox.feed(framed(body)[100:] + framed(b"next")) == [body, b"next"]
 
 
+def test_memory_of_the_callers_own_is_filled_to_its_last_byte() -> None:
+    sizes = []
+
+    def dirty(size: int) -> memoryview:
+        sizes.append(size)
+        return memoryview(bytearray(b"?" * size))
+
+    body = b"x" * 1_000_000
+    assert Inbox(10_000_000, dirty).feed(framed(body) + framed(b"next")) == [body, b"next"]
+    assert sizes == [len(body)]
+
+
 def test_a_frame_of_exactly_the_small_buffer_is_whole() -> None:
     body = b"y" * (RECEIVE_BUFFER_BYTES - 4)
     assert Inbox(10_000_000).feed(framed(body)) == [body]

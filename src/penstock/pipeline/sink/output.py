@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.pipeline.settling import keep_memory
 from penstock.pipeline.sink.options import SinkOptions
 from penstock.wire import blocking
 
@@ -21,6 +22,7 @@ def open_writer(client: blocking.Client, options: SinkOptions, transactional_id:
     # Processes of the driver check options and commit markers, and never write a row: they do without numba.
     from penstock.columnar.writing import TopicWriter  # noqa: PLC0415 see above
 
+    keep_memory()
     return TopicWriter(
         options.bootstrap,
         options.client,

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TopicPartition
-from penstock.pipeline.settling import settle
+from penstock.pipeline.settling import keep_memory, settle
 from penstock.pipeline.source import loss
 from penstock.pipeline.source.options import ReadOptions
 from penstock.pipeline.source.planning import Range
@@ -77,10 +77,15 @@ class Reading:
 
 
 def _records(task: RangeTask, options: ReadOptions, wanted: frozenset[str]) -> Iterator[pa.RecordBatch]:
-    from penstock.columnar.ranges import read_range  # noqa: PLC0415 Spark plans in processes that never read: no numba
+    # Spark plans in processes that never read: no numba there.
+    from penstock.columnar.buffers import uninitialized  # noqa: PLC0415
+    from penstock.columnar.ranges import read_range  # noqa: PLC0415
 
+    keep_memory()
     key = (options.bootstrap, options.client.get("client.id", "penstock-spark"), options.security)
-    client = _clients.pop(key, None) or Client(options.bootstrap, client_id=key[1], security=options.security)
+    client = _clients.pop(key, None) or Client(
+        options.bootstrap, client_id=key[1], security=options.security, allocate=uninitialized
+    )
     try:
         yield from read_range(
             options.bootstrap,
