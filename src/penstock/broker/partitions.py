@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from penstock.base.configs.define import ResourceType
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.base.ids import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
+from penstock.base.ids import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, TopicPartition
 from penstock.base.ports import Clock, Disk, Jobs, Random
 from penstock.broker.group_commit import GroupCommit
 from penstock.broker.journal import Journal
@@ -31,7 +31,7 @@ log = Journal(__name__)
 
 TopicValues = Callable[[Image, str], Mapping[str, str]]
 """the effective configuration of a topic"""
-FLUSHED_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+FLUSHED_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
 """What is answered from these logs is on the disk, whatever flush.messages says."""
 
 
