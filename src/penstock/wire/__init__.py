@@ -3,9 +3,10 @@
 Doors, pure: `connection.Connection` (one connection: frames, versions, answers in order), `cluster.Cluster` (brokers,
 topics, leaders, coordinators), `conversation` (a talk with the cluster as a generator of effects), `routes` (talks that
 find the right broker and try again), `produce.Producer` and `transactions.Transactions`, `fetch.Fetcher`,
-`consumer.GroupConsumer`, `admin`, `group_admin`; `security.parse` (settings to a `security.Security`), `authentication`
-with the mechanisms in `sasl` and `scram`. Doors that act: `blocking.Client` (sockets) and `aio.Client` (asyncio), which
-only run talks, and `tls.context`.
+`consumer.GroupConsumer` (with `group.Member` or `consumer_member.ConsumerMember`), `share_consumer.ShareConsumer`,
+`admin`, `group_admin`; `security.parse` (settings to a `security.Security`), `authentication` with the mechanisms in
+`sasl` and `scram`. Doors that act: `blocking.Client` (sockets) and `aio.Client` (asyncio), which only run talks, and
+`tls.context`.
 
 Invariants:
 1. Only `blocking`, its links, `aio` and `tls` know sockets, files, loops, clocks and chance; everywhere else time and

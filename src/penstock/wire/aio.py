@@ -23,7 +23,7 @@ from penstock.base.limits import REQUEST_BYTES_MAX
 from penstock.base.ports import Buffer
 from penstock.protocol.message import Message
 from penstock.records.record import Header
-from penstock.wire import consumer, fetch, group, produce, tls
+from penstock.wire import consumer, fetch, group, produce, share_consumer, tls
 from penstock.wire.addresses import parse
 from penstock.wire.authentication import Login
 from penstock.wire.cluster import Broker, Cluster
@@ -45,6 +45,7 @@ from penstock.wire.errors import Disconnected, TimedOut
 from penstock.wire.partitioners import Partitioner
 from penstock.wire.positions import Fetched
 from penstock.wire.security import PLAINTEXT, Security
+from penstock.wire.share_consumer import AcknowledgeType, Shared
 from penstock.wire.transactions import Committed, GroupMember, State
 
 T = TypeVar("T")
@@ -509,4 +510,29 @@ class GroupConsumer:
 
     async def close(self) -> None:
         """Leave the group; commits nothing."""
+        await self._client.run(self.core.close(), self._listener)
+
+
+class ShareConsumer:
+    """Reads topics as a member of a share group. `listener` is told of every `share_consumer.Acknowledged`; it may be a
+    coroutine. Heartbeats go out during `poll`: call it more often than the session times out."""
+
+    def __init__(self, client: Client, settings: share_consumer.Settings, listener: Listener | None = None) -> None:
+        self._client = client
+        self._listener = listener
+        self.core = share_consumer.ShareConsumer(client.cluster, settings)
+
+    async def poll(self, timeout_ms: int) -> list[Shared]:
+        return await self._client.run(self.core.poll(timeout_ms), self._listener)
+
+    def acknowledge(self, shared: Shared, types: Mapping[int, AcknowledgeType]) -> None:
+        """Sent with the next `poll` or `commit`."""
+        self.core.acknowledge(shared, types)
+
+    async def commit(self) -> None:
+        """Everything that was acknowledged is kept or refused, as the listener is told."""
+        await self._client.run(self.core.commit(), self._listener)
+
+    async def close(self) -> None:
+        """What was acknowledged is sent; leave the group."""
         await self._client.run(self.core.close(), self._listener)

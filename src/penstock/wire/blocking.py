@@ -19,7 +19,7 @@ from penstock.base.limits import REQUEST_BYTES_MAX
 from penstock.base.ports import Buffer
 from penstock.protocol.message import Message
 from penstock.records.record import Header
-from penstock.wire import consumer, fetch, group, produce, tls
+from penstock.wire import consumer, fetch, group, produce, share_consumer, tls
 from penstock.wire.addresses import parse
 from penstock.wire.authentication import Login
 from penstock.wire.blocking_link import Link, TlsLink
@@ -43,6 +43,7 @@ from penstock.wire.inbox import Allocate, zeroed
 from penstock.wire.partitioners import Partitioner
 from penstock.wire.positions import Fetched
 from penstock.wire.security import PLAINTEXT, Security
+from penstock.wire.share_consumer import AcknowledgeType, Shared
 from penstock.wire.transactions import Committed, GroupMember, State
 
 T = TypeVar("T")
@@ -373,4 +374,29 @@ class GroupConsumer:
 
     def close(self) -> None:
         """Leave the group; commits nothing."""
+        self._client.run(self.core.close(), self._listener)
+
+
+class ShareConsumer:
+    """Reads topics as a member of a share group. `listener` is told of every `share_consumer.Acknowledged`. Heartbeats
+    go out during `poll`: call it more often than the session times out."""
+
+    def __init__(self, client: Client, settings: share_consumer.Settings, listener: Listener | None = None) -> None:
+        self._client = client
+        self._listener = listener
+        self.core = share_consumer.ShareConsumer(client.cluster, settings)
+
+    def poll(self, timeout_ms: int) -> list[Shared]:
+        return self._client.run(self.core.poll(timeout_ms), self._listener)
+
+    def acknowledge(self, shared: Shared, types: Mapping[int, AcknowledgeType]) -> None:
+        """Sent with the next `poll` or `commit`."""
+        self.core.acknowledge(shared, types)
+
+    def commit(self) -> None:
+        """Everything that was acknowledged is kept or refused, as the listener is told."""
+        self._client.run(self.core.commit(), self._listener)
+
+    def close(self) -> None:
+        """What was acknowledged is sent; leave the group."""
         self._client.run(self.core.close(), self._listener)

@@ -1,4 +1,4 @@
-"""A consumer of a group: membership, committed offsets and the fetcher in one talk.
+"""A consumer of a group, by either protocol: membership, committed offsets and the fetcher in one talk.
 
 Heartbeats go out while `poll` runs: call it more often than the session times out, as one should anyway.
 """
@@ -12,6 +12,7 @@ from penstock.base.errors import KafkaError
 from penstock.base.ids import TopicPartition
 from penstock.wire import fetch, group
 from penstock.wire.cluster import Cluster
+from penstock.wire.consumer_member import ConsumerMember
 from penstock.wire.conversation import Await, Conversation, Effect, Tell, now
 from penstock.wire.group import Assigned, Lost, Member, Revoked
 from penstock.wire.group_offsets import commit_offsets, fetch_offsets
@@ -23,7 +24,9 @@ class GroupConsumer:
     def __init__(self, cluster: Cluster, member: group.Settings, fetching: fetch.Settings | None = None) -> None:
         self._cluster = cluster
         self._topics = member.topics
-        self._member = Member(cluster, member)
+        self._member: Member | ConsumerMember = (
+            ConsumerMember(cluster, member) if member.protocol == "consumer" else Member(cluster, member)
+        )
         self._fetcher = fetch.Fetcher(cluster, fetching)
         self._group_id = member.group_id
 

@@ -8,7 +8,7 @@ told before partitions go to somebody else (`Revoked`), when they may already ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TopicPartition
@@ -66,6 +66,13 @@ class Settings:
     rebalance_timeout_ms: int = 60_000
     heartbeat_interval_ms: int = 3_000
     rack: str | None = None
+    protocol: Literal["classic", "consumer"] = "classic"
+    """as `group.protocol`. With "consumer" (KIP-848) the brokers set session timeout and heartbeat interval, and
+    `assignors` say nothing."""
+    topic_regex: str | None = None
+    """beside `topics`, what the brokers match it against; "consumer" only."""
+    server_assignor: str | None = None
+    """as `group.remote.assignor`; "consumer" only."""
 
 
 class Member:
