@@ -8,6 +8,8 @@ from penstock.sim.check.history import Key, Operation, Process
 
 ALWAYS_ALLOWED = frozenset({"int-send-skip", "G0", "G0-process", "G0-realtime"})
 """Writes of several producers interleave: a log is not a serial history of operations."""
+ALLOWED_OF_SHARE_GROUPS = frozenset({"accepted-again"})
+"""A broker that has not heard yet that it leads no more hands out what its successor knows to be done."""
 ALLOWED_WHEN_SUBSCRIBED = frozenset({"poll-skip", "nonmonotonic-poll"})
 """A rebalance gives a process what another one read meanwhile."""
 ALLOWED_WITH_WRITE_ORDER = frozenset({"G1c", "G1c-process", "G1c-realtime"})

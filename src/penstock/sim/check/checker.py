@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
 from penstock.sim.check import contents, order
 from penstock.sim.check.anomalies import (
+    ALLOWED_OF_SHARE_GROUPS,
     ALLOWED_WHEN_SUBSCRIBED,
     ALLOWED_WITH_WRITE_ORDER,
     ALWAYS_ALLOWED,
@@ -19,6 +20,7 @@ from penstock.sim.check.cycles import cycles
 from penstock.sim.check.facts import Facts
 from penstock.sim.check.history import Key, Operation, Process, Value
 from penstock.sim.check.lag import Lag, worst_lag
+from penstock.sim.check.shares import accepted_again, never_taken
 
 _NO_COPIES: Mapping[Key, Key] = {}
 EXAMPLES_MAX = 8
@@ -33,6 +35,7 @@ _LOOKS: tuple[Callable[[Facts], Iterator[Anomaly]], ...] = (
     contents.lost_writes,
     order.polls,
     order.sends,
+    accepted_again,
 )
 
 
@@ -69,18 +72,23 @@ def check(
     write_order: bool = False,
     copies: Mapping[Key, Key] = _NO_COPIES,
     made_of: Callable[[Value], Value] = lambda value: value,
+    shared: Collection[Key] = (),
+    given_up: Collection[tuple[Key, int]] = (),
 ) -> Verdict:
     """`read_to_end`: everything was read at the end, so that what nobody read is lost. `write_order`: also look at
     cycles through the order of writes, all of which Kafka allows. `copies`: source -> copy, of logs that were copied to
-    the end, exactly once; `made_of` tells of which value of the source one of the copy was made.
+    the end, exactly once; `made_of` tells of which value of the source one of the copy was made. `shared`: logs that a
+    share group came to the end of; `given_up`: (key, offset) of what it was handed too often to get again.
     """
     facts = Facts(history)
     subscribed = {step.operation.process: None for step in facts.steps if step.operation.function == "subscribe"}
     kept: list[Anomaly] = []
     counts: Counter[str] = Counter()
     allowed: Counter[str] = Counter()
-    found = _found(facts, read_to_end, write_order)
-    for anomaly in chain(found, copy_anomalies(facts, copies, made_of) if read_to_end else ()):
+    found: Iterator[Anomaly] = _found(facts, read_to_end, write_order)
+    if read_to_end:
+        found = chain(found, copy_anomalies(facts, copies, made_of), never_taken(facts, shared, given_up))
+    for anomaly in found:
         if _is_allowed(anomaly, subscribed, write_order):
             allowed[anomaly.name] += 1
             continue
@@ -103,7 +111,7 @@ def _found(facts: Facts, read_to_end: bool, write_order: bool) -> Iterator[Anoma
 
 def _is_allowed(anomaly: Anomaly, subscribed: dict[Process, None], write_order: bool) -> bool:
     return (
-        anomaly.name in ALWAYS_ALLOWED
+        anomaly.name in ALWAYS_ALLOWED | ALLOWED_OF_SHARE_GROUPS
         or (anomaly.name in ALLOWED_WHEN_SUBSCRIBED and anomaly.process in subscribed)
         or (anomaly.name in ALLOWED_WITH_WRITE_ORDER and write_order)
     )

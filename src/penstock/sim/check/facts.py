@@ -76,6 +76,8 @@ class Facts:
         self.writer: dict[Key, dict[Value, Operation]] = defaultdict(dict)
         self.read: dict[Key, dict[Value, Operation]] = defaultdict(dict)
         """the first `ok` operation that polled the value"""
+        self.taken: dict[Key, dict[Value, Operation]] = defaultdict(dict)
+        """the first `ok` operation in which a member of a share group was handed it"""
         self.logs: dict[Key, KeyLog] = defaultdict(KeyLog)
         self._committed: dict[int, bool] = {}
         self._gather(history)
@@ -91,7 +93,9 @@ class Facts:
             return operation.type == "ok"
         known = self._committed.get(operation.number)
         if known is None:
-            known = any(send.value in self.read[send.key] for send in operation.sends())
+            known = any(
+                send.value in self.read[send.key] or send.value in self.taken[send.key] for send in operation.sends()
+            )
             self._committed[operation.number] = known
         return known
 
@@ -131,7 +135,7 @@ class Facts:
             for offset, value in records:
                 log.note(offset, value, operation)
             if operation.type == "ok":
-                read = self.read[key]
+                read = (self.taken if operation.function == "take" else self.read)[key]
                 for _, value in records:
                     read.setdefault(value, operation)
 

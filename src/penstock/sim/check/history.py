@@ -7,6 +7,9 @@ process id, for the operation may take effect at any later time.
 An operation is one or more micro-operations: `Send(key, value)`, completed with the offset where it is known, and
 `Poll()`, completed with the records by key. A key stands for one topic-partition. Values are unique within a key. A
 client that sends many records at once is one `send` operation of many `Send`s.
+
+What a member of a share group is handed is a `take`: a poll without an order, of records that are its own for a while.
+That it is done with some of them is an `acknowledge` of `Accept`s.
 """
 
 from __future__ import annotations
@@ -20,10 +23,10 @@ Key = Hashable
 Value = Hashable
 Process = Hashable
 Type = Literal["invoke", "ok", "fail", "info"]
-Function = Literal["send", "poll", "txn", "assign", "subscribe", "crash", "debug"]
+Function = Literal["send", "poll", "txn", "take", "acknowledge", "assign", "subscribe", "crash", "debug"]
 
 DATA: tuple[Function, ...] = ("send", "poll", "txn")
-"""The functions whose micro-operations touch a log."""
+"""The functions whose micro-operations touch a log, in its order."""
 MOVES: tuple[Function, ...] = ("assign", "subscribe")
 """Those that change which keys a process polls."""
 
@@ -40,7 +43,12 @@ class Poll(NamedTuple):
     """(offset, value) by key, in the order in which the client was handed them"""
 
 
-MicroOperation = Send | Poll
+class Accept(NamedTuple):
+    key: Key
+    offset: int
+
+
+MicroOperation = Send | Poll | Accept
 
 
 class Operation(NamedTuple):
@@ -58,6 +66,9 @@ class Operation(NamedTuple):
 
     def sends(self) -> list[Send]:
         return [micro for micro in self.micros if isinstance(micro, Send)]
+
+    def accepts(self) -> list[Accept]:
+        return [micro for micro in self.micros if isinstance(micro, Accept)]
 
     def reads(self) -> list[tuple[Key, Sequence[tuple[int, Value]]]]:
         """What its polls were handed, key by key."""
@@ -140,6 +151,8 @@ def from_lines(lines: Iterable[str]) -> History:
 def _micro_parts(micro: MicroOperation) -> list[object]:
     if isinstance(micro, Send):
         return ["send", *micro]
+    if isinstance(micro, Accept):
+        return ["accept", *micro]
     return ["poll", [[key, records] for key, records in micro.records.items()]]
 
 
@@ -147,4 +160,6 @@ def _micro(parts: list[Any]) -> MicroOperation:
     name, *rest = parts
     if name == "send":
         return Send(*rest)
+    if name == "accept":
+        return Accept(*rest)
     return Poll({key: [(offset, value) for offset, value in found] for key, found in rest[0]})

@@ -25,6 +25,8 @@ def polls(facts: Facts) -> Iterator[Anomaly]:
     places: dict[Process, dict[Key, Place]] = defaultdict(dict)
     for step in facts.steps:
         operation = step.operation
+        if operation.function == "take":
+            continue
         mine = places[operation.process]
         _forget(operation, mine)
         for key, indices in _polled(facts, step).items():

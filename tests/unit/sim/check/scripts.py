@@ -5,10 +5,12 @@ p1 info send x:c             nobody knows
 p2 ok poll x:a@0 x:b@1 ~x    a rebalance touched x meanwhile
 p3 ok txn x:a@0 < y:b@4      sent to x, read from y
 p2 ok assign x y             polls these from now on
+p2 ok take x:b@1             handed to a member of a share group
+p2 ok acknowledge x:b@1      which is done with it
 p1 begins                    p1's next line was invoked here; without it, an operation takes no time
 """
 
-from penstock.sim.check.history import History, Poll, Send
+from penstock.sim.check.history import Accept, History, Poll, Send
 
 
 def history(text):
@@ -40,7 +42,9 @@ def invoke(recorded, process, time_ns, rest):
 def micros(function, words):
     if function in ("assign", "subscribe", "crash"):
         return []
-    sending = function != "poll"
+    if function == "acknowledge":
+        return [Accept(key, offset) for key, _, offset in map(parts, words)]
+    sending = function not in ("poll", "take")
     found = []
     polled = {}
     for word in words:
