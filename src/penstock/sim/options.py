@@ -65,6 +65,10 @@ class Options:
     """clients that write to several partitions in one transaction"""
     copiers: int = 0
     """clients that copy the topic, exactly once"""
+    consumers: int = 0
+    """members of one group by the consumer protocol (KIP-848)"""
+    sharers: int = 0
+    """members of one share group"""
     racks: int = 0
     """in which brokers and clients stand, by turns, and of which one is lost half-way; 0: every broker in its own"""
 

@@ -189,11 +189,13 @@ def partition_of(node: Node, topic: str, index: int) -> PartitionProbe | None:
 
 
 def groups_of(node: Node) -> Iterator[tuple[str, str]]:
-    """(group, state) of the classic groups that this broker coordinates."""
+    """(group, state) of the groups that this broker coordinates."""
     if node.broker is not None and node.ready:
         for shard in node.broker.services.coordinators.shards():
-            for group in shard.state.groups.values():
-                yield group.group_id, group.state.value
+            store = shard.state.store
+            for groups in (shard.state.groups, store.consumers):
+                for group in groups.values():
+                    yield group.group_id, group.state.value
 
 
 def open_transactions_of(node: Node) -> Iterator[tuple[str, int]]:
@@ -213,6 +215,7 @@ def coordinators_of(node: Node) -> Iterator[tuple[str, object, object]]:
     for kind, shards, durable in (
         ("group coordinator", services.coordinators._shards, _stored_groups),
         ("transaction coordinator", services.transactions._shards, _stored_transactions),
+        ("share coordinator", services.share_coordinators._shards, _stored_shares),
     ):
         for partition, coordinator in shards.local.items():
             if coordinator.runtime.state is RuntimeState.ACTIVE:
@@ -225,7 +228,12 @@ def coordinators_of(node: Node) -> Iterator[tuple[str, object, object]]:
 
 def _stored_groups(shard: Any) -> object:
     store = shard.state.store
-    return (store.offsets, store.pending, {name: value.encode(3) for name, value in store.groups.items()})
+    classic = {name: value.encode(3) for name, value in store.groups.items()}
+    return (store.offsets, store.pending, classic, store.consumers, store.shares)
+
+
+def _stored_shares(shard: Any) -> object:
+    return shard.states
 
 
 def _stored_transactions(shard: Any) -> object:

@@ -29,6 +29,7 @@ from penstock.sim.nearness import Nearness
 from penstock.sim.network import Network
 from penstock.sim.options import Options, draw, draw_racks
 from penstock.sim.process import Process
+from penstock.sim.sharing import GROUP as SHARE_GROUP
 from penstock.sim.survival import is_whole
 from penstock.sim.transacting import number_of
 from penstock.sim.workload import TOPIC, Workload
@@ -49,6 +50,7 @@ _INVARIANTS = {
     "copy-duplicate": "E1",
     "copy-reordered": "E1",
     "copy-phantom": "E1",
+    "never-taken": "Q5",
 }
 """anomalies that have a number; the others are the history's"""
 _SCRUBBING = {"penstock.scrub.interval.ms": "200", "penstock.scrub.rest.ms": "500"}
@@ -61,6 +63,20 @@ CONFIGS = {
     "log.cleaner.backoff.ms": "1000",
     "log.cleaner.min.cleanable.ratio": "0.1",
     "group.initial.rebalance.delay.ms": "100",
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.share.min.session.timeout.ms": "6000",
+    "group.share.session.timeout.ms": "6000",
+    "group.share.min.heartbeat.interval.ms": "500",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.initialize.retry.interval.ms": "2000",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "share.coordinator.state.topic.num.partitions": "2",
+    "share.coordinator.state.topic.prune.interval.ms": "2000",
+    "share.coordinator.cold.partition.snapshot.interval.ms": "3000",
+    "share.coordinator.snapshot.update.records.per.snapshot": "20",
     "log.flush.offset.checkpoint.interval.ms": "700",
     "log.segment.delete.delay.ms": "500",
     "auto.create.topics.enable": "false",
@@ -103,6 +119,8 @@ class Run:
             "offsets.topic.replication.factor": copies,
             "transaction.state.log.replication.factor": copies,
             "transaction.state.log.min.isr": str(options.min_insync),
+            "share.coordinator.state.topic.replication.factor": copies,
+            "share.coordinator.state.topic.min.isr": str(options.min_insync),
             "default.replication.factor": copies,
         }
         if "bit-flip" in options.faults:
@@ -135,6 +153,8 @@ class Run:
         self.workload.on_ack = self._acked
         self.workload.on_read = self.watch.consumed
         self.workload.on_commit = self.watch.offset_acked
+        self.workload.on_owned = self.watch.owned
+        self.workload.on_accepted = self.watch.shares.accepted
         if options.racks:
             self.workload.on_source = self._came
 
@@ -197,6 +217,12 @@ class Run:
         self._until_quiet("T4", resting.undecided)
         if not self.violations:
             self.watch.at_rest()
+            for fault in self._not_handed_out():
+                self._violated("Q5", fault)
+
+    def _not_handed_out(self) -> Iterator[str]:
+        acked = ((f"{TOPIC}-{partition}", offset) for partition, offset in self.workload.acked)
+        return self.watch.shares.missing(SHARE_GROUP, acked if self.options.sharers else ())
 
     def _until_quiet(self, invariant: str, fault: Callable[[SimCluster], str]) -> None:
         """Looked at now and then: to look costs more than an event."""
@@ -222,7 +248,16 @@ class Run:
                 self._violated("bug", f"broker {node_id} ended: {error!r}")
         history = self.workload.history
         history.abandon(self.loop.now_us * 1000)
-        verdict = check(history, read_to_end=not self.violations, copies=self.workload.copies, made_of=number_of)
+        partitions = range(self.options.partitions if self.options.sharers else 0)
+        worn = {(int(name.rpartition("-")[2]), offset) for _, name, offset in self.watch.shares.worn}
+        verdict = check(
+            history,
+            read_to_end=not self.violations,
+            copies=self.workload.copies,
+            made_of=number_of,
+            shared=partitions,
+            given_up=worn,
+        )
         for anomaly in verdict.anomalies:
             self._violated(_INVARIANTS.get(anomaly.name, "history"), str(anomaly))
         self._shape = verdict.shape

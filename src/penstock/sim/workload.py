@@ -18,8 +18,10 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TopicPartition
 from penstock.sim.check.history import History, Poll, Send
 from penstock.sim.cluster import SimCluster, hash_seed, rack_name
+from penstock.sim.consuming import Consuming
 from penstock.sim.options import Options
 from penstock.sim.process import Process
+from penstock.sim.sharing import Sharing
 from penstock.sim.transacting import Transacting, Work
 from penstock.sim.world import SimClock
 from penstock.wire import admin, aio, fetch, group, offsets
@@ -67,6 +69,12 @@ class Workload:
         """called with (partition, reader's rack, broker) as records arrive"""
         self.on_commit: Any = None
         """called with (group, partition, offset) as a client learns that it is committed"""
+        self.on_owned: Callable[[str, str, str, Iterable[TopicPartition]], None] = lambda *of: None
+        """called with (group, client, member id, partitions) as who is in a consumer group reads others than before"""
+        self.on_accepted: Callable[[str, str, int], None] = lambda *of: None
+        """called with (group, partition's name, offset) as a member of a share group learns that it is done with it"""
+        self.committed: dict[tuple[str, int], int] = {}
+        """(group, partition) -> how far the group has come, as its members know"""
         self.finishing = False
         """producers stop; readers and members read to the end, and stop"""
         self.ready = False
@@ -80,7 +88,9 @@ class Workload:
         self.last_acked: dict[int, int] = {}
         kinds = ["producer"] * options.producers + ["reader"] * options.readers + ["member"] * options.members
         self._transacting = Transacting(self, options)
-        kinds += self._transacting.kinds
+        self._consuming = Consuming(self, options.consumers)
+        self._sharing = Sharing(self, options)
+        kinds += self._transacting.kinds + self._consuming.kinds + self._sharing.kinds
         self.clients = [
             Client(f"client-{number}", kind, rack_name(number, options.racks)) for number, kind in enumerate(kinds, 1)
         ]
@@ -147,7 +157,8 @@ class Workload:
         seed = hash_seed(self._options.seed, self.clients.index(client) + 100, client.lives)
         client.process = Process(client.name, client.name, seed)
         works: dict[str, Work] = {"producer": self._produce, "reader": self._read, "member": self._take_part}
-        work = (works | self._transacting.works)[client.kind]
+        works |= self._transacting.works | self._consuming.works | self._sharing.works
+        work = works[client.kind]
         self._loop.spawn(client.process, self._live(client, client.process, work(client, client.process)))
 
     async def _live(self, client: Client, process: Process, work: Coroutine[Any, Any, None]) -> None:
@@ -180,6 +191,7 @@ class Workload:
                     with _present():
                         await client.run(admin.create_topics(client.cluster, topics, timeout_ms=5_000))
                     await self._transacting.prepare(client)
+                    await self._sharing.prepare(client)
                     self.ready = True
             except KafkaError:
                 await asyncio.sleep(0.1)
@@ -224,7 +236,7 @@ class Workload:
 
     async def _read(self, client: Client, process: Process) -> None:
         """Everything from the beginning; once finishing, to the end."""
-        settings = self._fetch_settings(client)
+        settings = self.fetch_settings(client)
         places = [TopicPartition(TOPIC, number) for number in range(self._options.partitions)]
         async with self.connect(process) as connection:
             fetcher = aio.Fetcher(connection, settings)
@@ -232,7 +244,7 @@ class Workload:
             fetcher.assign(dict.fromkeys(places, EARLIEST))
             self.complete(client, self._name(client), "ok")
             while not await self._at_end(fetcher):
-                await self._poll(client, fetcher)
+                await self.poll(client, fetcher)
                 await self.think(process)
                 if process.random.random() < _ASKS_FOR_THE_END:
                     await self._ask_for_the_end(connection, places)
@@ -264,28 +276,36 @@ class Workload:
                     group.Settings(
                         GROUP, (TOPIC,), session_timeout_ms=6_000, rebalance_timeout_ms=3_000, heartbeat_interval_ms=500
                     ),
-                    self._fetch_settings(client),
+                    self.fetch_settings(client),
                     partial(_note_moves, rebalanced),
                 )
-                self.invoke(client, "subscribe", keys=range(self._options.partitions))
-                self.complete(client, self._name(client), "ok")
+                self.subscribe(client)
                 stays = True
                 while stays and not self.finishing:
-                    stays = await self._poll(client, consumer, rebalanced) and process.random.random() < 0.98
+                    stays = await self.poll(client, consumer, GROUP, rebalanced) and process.random.random() < 0.98
                     await self.think(process)
                 try:
                     await consumer.close()
                 except KafkaError:
                     await self.think(process)
 
-    async def _poll(
-        self, client: Client, consumer: aio.Fetcher | aio.GroupConsumer, rebalanced: dict[int, None] | None = None
+    def subscribe(self, client: Client) -> None:
+        self.invoke(client, "subscribe", keys=range(self._options.partitions))
+        self.complete(client, self._name(client), "ok")
+
+    async def poll(
+        self,
+        client: Client,
+        consumer: aio.Fetcher | aio.GroupConsumer,
+        group_id: str = "",
+        rebalanced: dict[int, None] | None = None,
     ) -> bool:
+        """One operation; a member of a group commits what it was handed. False where its outcome is unknown."""
         name = self.invoke(client, "poll", [Poll()])
         try:
             fetched = await consumer.poll(_POLL_MS)
             if isinstance(consumer, aio.GroupConsumer) and fetched:
-                await self._commit(consumer)
+                await self.commit(consumer, group_id)
         except KafkaError:
             self.complete(client, name, "info")
             return False
@@ -299,12 +319,14 @@ class Workload:
         self.complete(client, name, "ok", [Poll(records)], moved)
         return True
 
-    async def _commit(self, consumer: aio.GroupConsumer) -> None:
+    async def commit(self, consumer: aio.GroupConsumer, group_id: str) -> None:
         positions = consumer.core.positions()
         await consumer.commit(positions)
-        if self.on_commit is not None:
-            for place, committed in positions.items():
-                self.on_commit(GROUP, place, committed.offset)
+        for place, committed in positions.items():
+            key = (group_id, place.partition)
+            self.committed[key] = max(committed.offset, self.committed.get(key, 0))
+            if self.on_commit is not None:
+                self.on_commit(group_id, place, committed.offset)
 
     def tell_read(self, records: Mapping[str, Iterable[tuple[int, object]]]) -> None:
         if self.on_read is not None:
@@ -312,7 +334,7 @@ class Workload:
                 for offset, value in found:
                     self.on_read(name, offset, value)
 
-    def _fetch_settings(self, client: Client) -> fetch.Settings:
+    def fetch_settings(self, client: Client) -> fetch.Settings:
         rack = client.rack if self._options.racks else ""
         limits = FetchLimits(max_wait_ms=_POLL_MS, rack=rack)
         return fetch.Settings(limits=limits, partition_bytes_max=4_096, reset=Reset.EARLIEST)
@@ -353,6 +375,13 @@ class Workload:
         client.open = ""
         if type == "info":
             client.lives += 1
+
+    def note(self, name: str, function: Any, micros: Any) -> None:
+        """An operation that is not its client's only one."""
+        self.history.invoke(name, function, self._loop.now_us * 1000, micros)
+
+    def conclude(self, name: str, type: Any) -> None:
+        self.history.complete(name, type, self._loop.now_us * 1000)
 
     def _retire(self, client: Client) -> None:
         """What a crashed client was doing, nobody knows."""

@@ -3,7 +3,7 @@
 P2   a batch that is sent again is known by its sequence, gets its first offsets back and is not appended
 P3   a gap, and an epoch that is over, are refused; what is in order is not
 R7   where a leader says that its log ends, no leader of its epoch or an earlier one has said more
-G3, G4, T5: see `group_ghost` and `transaction_ghost`
+G3, G4, T5: see `group_ghost`, `consumer_ghost` and `transaction_ghost`
 R15  who knows another leader epoch than the leader's is refused, and told which of the two is newer; an ISR is changed
      only by the leader of the epoch, from the partition epoch in force, and with brokers as they are registered
 """
@@ -22,6 +22,7 @@ from penstock.core.log.log import Appended, Log
 from penstock.core.replication.partition import EPOCH_UNKNOWN, Partition
 from penstock.records.batch import HEADER_BYTES, SEQUENCE_MAX, BatchHeader, iterate, read_header
 from penstock.sim.cluster import Node
+from penstock.sim.invariants.consumer_ghost import ConsumerGhost
 from penstock.sim.invariants.copies import Copy
 from penstock.sim.invariants.ghost import Ghost
 from penstock.sim.invariants.group_ghost import GroupGhost
@@ -39,6 +40,7 @@ class Ears:
         ghost: Ghost,
         transactions: TransactionGhost,
         groups: GroupGhost,
+        consumers: ConsumerGhost,
         touch: Callable[[Node], None],
         leads: Callable[[Node, str, str], bool],
         told: Callable[[str, str], None],
@@ -47,6 +49,7 @@ class Ears:
         self._ghost = ghost
         self._transactions = transactions
         self._groups = groups
+        self._consumers = consumers
         self._touch = touch
         """look at a broker in the middle of an event"""
         self._leads = leads
@@ -203,6 +206,7 @@ class Ears:
             result = commit(state, request, *args)
             if result.records:
                 self._groups.accepted(state, request)
+                self._consumers.accepted(state, request)
             return result
 
         return heard

@@ -90,6 +90,11 @@ class ImageGhost:
         probe, described = partition_of(node, topic, index), known.partitions[index]
         return probe is not None and described.leader == node.id and described.leader_epoch == probe.epoch
 
+    def leads_in(self, node: Node, topic: str, index: int, epoch: int) -> bool:
+        """Whether the newest image says that this broker leads a partition in this epoch."""
+        described = self._newest.partition(topic, index)
+        return described is not None and (described.leader, described.leader_epoch) == (node.id, epoch)
+
     def _note_life(self, node: Node) -> None:
         incarnation = incarnation_of(node)
         if incarnation is not None and incarnation not in self._lives:

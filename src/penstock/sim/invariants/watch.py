@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from penstock.base.ids import TopicPartition
 from penstock.core.log.log import Log
@@ -12,12 +12,15 @@ from penstock.sim.disk import PowerLoss
 from penstock.sim.invariants import resting
 from penstock.sim.invariants.batches import Batch
 from penstock.sim.invariants.compaction_ghost import CompactionGhost
+from penstock.sim.invariants.consumer_ghost import ConsumerGhost
 from penstock.sim.invariants.copies import Copy
 from penstock.sim.invariants.ears import Ears
 from penstock.sim.invariants.ghost import Ghost
 from penstock.sim.invariants.group_ghost import GroupGhost
 from penstock.sim.invariants.image_ghost import ImageGhost
 from penstock.sim.invariants.quorum_ghost import QuorumGhost
+from penstock.sim.invariants.share_ears import ShareEars
+from penstock.sim.invariants.share_ghost import ShareGhost
 from penstock.sim.invariants.transaction_ghost import TransactionGhost
 from penstock.sim.probes import PartitionProbe, partitions_of
 
@@ -32,15 +35,30 @@ class Watch:
         self._images = ImageGhost(nodes, self.ghost, told)
         self._transactions = TransactionGhost(told)
         self._groups = GroupGhost(told)
+        self._consumers = ConsumerGhost(told)
+        self.shares = ShareGhost(told)
         self._compaction = CompactionGhost(told)
         self.ghost.led = self._images.check_leader
         self.ghost.committing = self._committing
         self.ghost.moving = self._moving
-        hosts = {node.host: node for node in cluster.nodes}
-        self._ears = Ears(hosts, self.ghost, self._transactions, self._groups, self._look, self._images.leads, told)
+        self._hosts = hosts = {node.host: node for node in cluster.nodes}
+        self._ears = Ears(
+            hosts,
+            self.ghost,
+            self._transactions,
+            self._groups,
+            self._consumers,
+            self._look,
+            self._images.leads,
+            told,
+        )
 
-    def listening(self) -> contextlib.AbstractContextManager[None]:
-        return self._ears.open()
+        self._share_ears = ShareEars(self.shares, self._leads)
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        with self._ears.open(), self._share_ears.open():
+            yield
 
     def touched(self, node: Node) -> None:
         """An event has happened in this broker."""
@@ -51,6 +69,11 @@ class Watch:
         """The image first: what a leader does is judged by it."""
         self._images.touched(node)
         self.ghost.touched(node)
+
+    def _leads(self, host: str, topic: str, index: int, epoch: int) -> bool:
+        node = self._hosts[host]
+        self._look(node)
+        return self._images.leads_in(node, topic, index, epoch)
 
     def opened(self, node: Node) -> None:
         """The broker has read its disk and serves."""
@@ -81,9 +104,15 @@ class Watch:
         """A client was told that its group has come so far."""
         self._groups.acked(group_id, place.topic, place.partition, offset)
 
+    def owned(self, group_id: str, client: str, member_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """A member of a consumer group reads these from now on."""
+        self._consumers.believes(group_id, client, member_id, partitions)
+
     def _committing(self, name: str, batch: Batch, log: Log) -> None:
         self._transactions.committed(name, batch, log)
         self._groups.committed(name, batch, log)
+        self._consumers.committed(name, batch, log)
+        self.shares.committed(name, batch, log)
         self._compaction.committed(name, batch, log)
 
     def _moving(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:

@@ -9,13 +9,22 @@ from collections.abc import Iterator
 from penstock.sim.options import draw
 from penstock.sim.planted.bug import Bug
 from penstock.sim.planted.cluster import CLUSTER_BUGS
+from penstock.sim.planted.groups import CONSUMER_GROUP_BUGS, SHARE_GROUP_BUGS
 from penstock.sim.planted.replication import REPLICATION_BUGS
 from penstock.sim.planted.storage import STORAGE_BUGS
 from penstock.sim.planted.transactions import TRANSACTION_BUGS
 from penstock.sim.run import Report, Run
 
 PLANTED: dict[str, Bug] = {
-    bug.name: bug for bug in (*STORAGE_BUGS, *CLUSTER_BUGS, *REPLICATION_BUGS, *TRANSACTION_BUGS)
+    bug.name: bug
+    for bug in (
+        *STORAGE_BUGS,
+        *CLUSTER_BUGS,
+        *REPLICATION_BUGS,
+        *TRANSACTION_BUGS,
+        *CONSUMER_GROUP_BUGS,
+        *SHARE_GROUP_BUGS,
+    )
 }
 
 

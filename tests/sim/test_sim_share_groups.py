@@ -1,0 +1,33 @@
+"""Share groups in simulated clusters: a record is with one member, comes no more once it is done with, and is not
+left out."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from penstock.sim.options import draw
+from penstock.sim.run import Report, Run
+
+ALONE = {"members": 0, "readers": 0, "transactors": 0, "copiers": 0}
+
+
+def simulated(seed: int, events: int = 3_000, **more: Any) -> Report:
+    return Run(dataclasses.replace(draw(seed, nodes=3, events=events), **({"sharers": 3} | more))).go()
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_every_record_is_delivered_and_none_again_that_was_accepted(seed: int) -> None:
+    report = simulated(seed)
+    assert report.violations == []
+    assert report.shape.get("acknowledge ok", 0) > 0
+
+
+@pytest.mark.parametrize("seed", (5, 8))
+def test_leaders_and_coordinators_come_and_go(seed: int) -> None:
+    strikes = {"faults": ("kill", "stop", "pause"), "fault_every_ms": 500, "fault_ms": 2_000}
+    report = simulated(seed, **ALONE, **strikes)
+    assert report.violations == []
+    assert report.injected.get("kill", 0) + report.injected.get("stop", 0) > 0
