@@ -14,7 +14,8 @@ from tests.house.tracked import tree, written_by_hand
 
 DEFINITIONS = "src/penstock/base/configs/"
 NOT_THE_BROKER = tuple(
-    f"src/penstock/{room}/" for room in ("cli", "client", "columnar", "pipeline", "sql", "tables", "testing", "wire")
+    f"src/penstock/{room}/"
+    for room in ("cli", "client", "columnar", "pipeline", "sim", "sql", "tables", "testing", "wire")
 )
 """These set configurations, or speak of a client's; they do not make them work."""
 
