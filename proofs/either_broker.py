@@ -43,6 +43,8 @@ class EitherBroker:
         self._port = free_port()
         self.address = f"127.0.0.1:{self._port}"
         self.properties = self._write_properties(settings)
+        self.pid = 0
+        """of the one that was started last"""
 
     def format(self) -> None:
         self.tool("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self.properties))
@@ -73,6 +75,7 @@ class EitherBroker:
         """Ended with SIGKILL where asked for, else with SIGTERM, upon which it must end by itself."""
         with (self.directory / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.pid = process.pid
         try:
             self._await_answer(process, name)
             yield

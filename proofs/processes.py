@@ -55,7 +55,8 @@ class BrokerProcess:
         return self.process.wait(timeout=60)
 
     def resident_bytes(self) -> int:
-        return self._status("VmRSS") * 1024
+        assert self.process is not None
+        return resident_bytes(self.process.pid)
 
     def open_files(self) -> int:
         assert self.process is not None
@@ -63,12 +64,16 @@ class BrokerProcess:
 
     def cpu_seconds(self) -> float:
         assert self.process is not None
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.process.pid)
 
-    def _status(self, name: str) -> int:
-        assert self.process is not None
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith(name + ":"):
-                return int(line.split()[1])
-        raise AssertionError(name)
+
+def resident_bytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"process {pid} has no memory")
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

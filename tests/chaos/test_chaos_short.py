@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from proofs import cluster_chaos, cluster_cuts, network_spaces
+from proofs import cluster_chaos, cluster_cuts, network_spaces, share_kills, transactional_copy
+from tests.conformance.apache import find_jars, require_component
 
 
 @pytest.mark.timeout(240)
@@ -26,3 +27,19 @@ def test_a_broker_that_the_network_loses_is_replaced_and_comes_back():
     figures = cluster_cuts.run(cuts=2)
     assert figures["anomalies"] == {}
     assert figures["failed_delivery_reports"] == 0
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(("library", "protocol"), [("confluent-kafka", "consumer"), ("java", "classic")])
+def test_a_copy_in_transactions_is_exactly_once_while_brokers_and_loops_are_killed(library: str, protocol: str):
+    if library == "java":
+        require_component(find_jars() is not None, "Apache Kafka", "python tools/fetch_kafka.py")
+    kinds = ["loop", "transaction coordinator", "group coordinator"]
+    figures = transactional_copy.run(breaks=3, clients=[(library, protocol)], kinds=kinds)
+    assert figures[f"{library}, {protocol}"]["records"] > 100
+
+
+@pytest.mark.timeout(240)
+def test_a_share_group_gives_out_everything_and_nothing_again_that_was_confirmed():
+    figures = share_kills.run(breaks=3, kinds=["worker", "leader", "share coordinator"])
+    assert figures["confirmed"] > 100

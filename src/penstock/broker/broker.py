@@ -18,6 +18,7 @@ from penstock.broker.config import BrokerConfig
 from penstock.broker.controller import Controller
 from penstock.broker.controller_duties import ControllerDuties
 from penstock.broker.controller_link import ControllerLink, Local
+from penstock.broker.coordinator_lookup import CoordinatorLookup
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.copying import Copying
 from penstock.broker.dynamic_configs import DynamicConfigs
@@ -193,6 +194,7 @@ class Broker:
             fetching=self._fetching(partitions),
             waiters=partitions.waiters,
             coordinators=coordinators,
+            lookup=CoordinatorLookup(config.node_id, lambda: quorum.image, self._transacting.peers, self._clock),
             producer_ids=producer_ids,
             transactions=self._transacting.transactions,
             marker_writing=self._transacting.writing,

@@ -284,7 +284,11 @@ class Shards(Generic[S]):
                     coordinator.start()
             except (KafkaError, OSError) as error:
                 log.error("coordinator not loaded", partition=coordinator.partition, cause=str(error))
-                coordinator.runtime.fail()
+                coordinator.stop()
+            except Exception as fault:  # our own: it must not keep other shards from being loaded
+                coordinator.stop()
+                told = {"message": f"coordinator {coordinator.partition} not loaded", "exception": fault}
+                asyncio.get_running_loop().call_exception_handler(told)
 
     async def _replay(self, coordinator: Coordinator[S]) -> None:
         """A little at a time, so that the loop goes on."""

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock, Random
 from penstock.core.metadata.image import Image
+from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
 from penstock.protocol.message import Message
 
 if TYPE_CHECKING:
     from penstock.wire.aio import Client
 
 Address = tuple[str, int]
+_REACH_MS = 1_000
+_QUESTION = ApiVersionsRequest(client_software_name="penstock", client_software_version="0")
 
 
 class Peers:
@@ -29,6 +32,17 @@ class Peers:
     async def ask(self, broker_id: int, message: Message, timeout_ms: int) -> Any:
         """One request, no retries. KafkaError where there is no answer."""
         return await self._client(broker_id).request(None, message, timeout_ms=timeout_ms)
+
+    async def reaches(self, broker_id: int) -> bool:
+        """Whether it answers: over the connection that is open, or over one that is made to find out."""
+        try:
+            client = self._client(broker_id)
+            if not client.is_ready():
+                async with asyncio.timeout(_REACH_MS / 1000):  # a host that is gone takes a connection's time to tell
+                    await client.request(None, _QUESTION, timeout_ms=_REACH_MS)
+        except (KafkaError, TimeoutError):
+            return False
+        return True
 
     async def close(self) -> None:
         for broker_id in list(self._clients):

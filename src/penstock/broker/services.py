@@ -11,6 +11,7 @@ from penstock.base.ports import Clock, Jobs, Random
 from penstock.broker.config import BrokerConfig
 from penstock.broker.controller import Controller
 from penstock.broker.controller_link import ControllerLink
+from penstock.broker.coordinator_lookup import CoordinatorLookup
 from penstock.broker.coordinators import Coordinators
 from penstock.broker.fetching import Fetching
 from penstock.broker.forwarding import forward
@@ -31,7 +32,7 @@ from penstock.broker.verification import Verification
 from penstock.broker.waiters import Waiters
 from penstock.core.controller.features import KRAFT_VERSION
 from penstock.core.metadata.effective import Node
-from penstock.core.metadata.image import NO_LEADER, Image
+from penstock.core.metadata.image import Image
 
 _background: set[asyncio.Task[None]] = set()
 """tasks that nobody waits for: the loop itself would let go of them"""
@@ -59,6 +60,7 @@ class Services:
     fetching: Fetching
     waiters: Waiters
     coordinators: Coordinators
+    lookup: CoordinatorLookup
     producer_ids: ProducerIds
     transactions: Transactions
     marker_writing: MarkerWriting
@@ -85,11 +87,6 @@ class Services:
     async def forward(self, peer: Peer, frame: bytes) -> bytes:
         """The active controller's answer to a client's request."""
         return await forward(self.link, peer, frame, self.config.number("request.timeout.ms"))
-
-    def leader_of(self, topic: str, partition: int) -> int:
-        """Who leads, and so coordinates, where the topic is a coordinators'; -1 where nobody does."""
-        described = self.image.partition(topic, partition)
-        return NO_LEADER if described is None else described.leader
 
     def forget_topics(self, topics: list[tuple[str, bytes]]) -> None:
         """Topics (name, id) are deleted: their committed offsets go too, in a while."""

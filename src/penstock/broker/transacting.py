@@ -33,9 +33,9 @@ class Transacting:
         random: Random,
     ) -> None:
         node_id = config.node_id
-        self._peers = Peers(config.inter_broker_listener, image, clock, random)
+        self.peers = Peers(config.inter_broker_listener, image, clock, random)
         self.writing = MarkerWriting(partitions, coordinators, clock)
-        self._sending = MarkerSending(node_id, image, self.writing, self._peers)
+        self._sending = MarkerSending(node_id, image, self.writing, self.peers)
         self.transactions = Transactions(
             _settings(config),
             StateTopic(TRANSACTIONS_TOPIC, partitions, image),
@@ -50,7 +50,7 @@ class Transacting:
             node_id,
             image,
             self.transactions,
-            self._peers,
+            self.peers,
             clock,
             config.number("add.partitions.to.txn.retry.backoff.ms"),
             config.number("add.partitions.to.txn.retry.backoff.max.ms"),
@@ -59,7 +59,7 @@ class Transacting:
     async def close(self) -> None:
         await self._sending.close()
         await self.transactions.close()
-        await self._peers.close()
+        await self.peers.close()
 
 
 def _settings(config: BrokerConfig) -> TransactionConfig:

@@ -281,6 +281,10 @@ class Client:
         """Whether a connection of the channel is open, or being made."""
         return any(not link.closed for (_, of), link in self._links.items() if of == channel)
 
+    def is_ready(self, channel: str = "") -> bool:
+        """Whether a connection of the channel takes requests at once."""
+        return any(link.connection.ready and not link.closed for (_, of), link in self._links.items() if of == channel)
+
     async def close(self) -> None:
         self._closed = True
         links = list(self._links.values())

@@ -14,8 +14,8 @@ from penstock.broker.network.budget import Budget
 from penstock.broker.system import SystemRandom
 from penstock.broker.telemetry import Telemetry
 from penstock.core.groups.config import GroupConfig
+from penstock.core.groups.records import offset_record
 from penstock.core.groups.shard import GroupShard
-from penstock.core.groups.store import CommittedOffset
 from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Broker, Endpoint, Image, Topic
 from penstock.core.metadata.image import Partition as Described
@@ -23,6 +23,7 @@ from penstock.core.replication.fetch_session import FetchSessions
 from penstock.core.replication.traffic import Traffic, Upkeep
 from penstock.core.sharing.counts import ShareCounts
 from penstock.core.sharing.partition import InFlight
+from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
 
 NODE = 1
 
@@ -115,8 +116,8 @@ class FakeServices:
         )
 
     def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
-        committed = CommittedOffset(offset, -1, "", 0, -1, bytes(16), 0)
-        self.shard.state.store.offsets.setdefault(group, {}).setdefault(topic, {})[partition] = committed
+        record = offset_record(group, topic, partition, OffsetCommitValue(offset=offset))
+        self.shard.replay(record, 0, -1)
 
 
 def described(leader: int = NODE, replicas: tuple[int, ...] = (NODE,), isr: tuple[int, ...] | None = None) -> Described:

@@ -23,6 +23,11 @@ from penstock.protocol.generated.offset_commit_request import (
 )
 from penstock.protocol.generated.offset_fetch_request import OffsetFetchRequestGroup
 from penstock.protocol.generated.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
+from penstock.protocol.generated.txn_offset_commit_request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from penstock.records.batch import patch, read_header
 
 PARTITIONS = 3
@@ -55,6 +60,7 @@ class MemoryLog:
         self.ends = dict.fromkeys(range(PARTITIONS), 0)
         self.committed: int | None = None
         self.error: ErrorCode | None = None
+        self.guard: object | None = None
         self.waiting: list[Callable[[], None]] = []
 
     def partition_count(self) -> int | None:
@@ -69,7 +75,7 @@ class MemoryLog:
         return self.ends[partition] - 1
 
     def verify(self, partition: int, producer_id: int, epoch: int, now_ms: int) -> object | None:
-        return None
+        return self.guard
 
     def watermark(self, partition: int) -> int:
         return self.ends[partition] if self.committed is None else self.committed
@@ -299,3 +305,74 @@ def test_a_client_that_is_gone_does_not_matter(disconnects: int) -> None:
         assert await fetched(coordinators) == 8
 
     run(scenario)
+
+
+def test_who_waits_for_a_commit_is_told_when_the_shard_moves() -> None:
+    async def scenario() -> None:
+        broker = Broker()
+        coordinators = await broker.ready()
+        broker.log.committed = 0
+        waiting = asyncio.ensure_future(coordinators.commit_offsets(commit(1), V9))
+        in_transaction = asyncio.ensure_future(coordinators.commit_in_transaction(transactional(2), unasked))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not waiting.done() and not in_transaction.done()
+        coordinators.lead(dict.fromkeys(range(PARTITIONS), 1))
+        assert (await waiting).topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+        assert (await in_transaction).topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+
+    run(scenario)
+
+
+def test_who_is_confirmed_after_the_shard_has_moved_is_told_so() -> None:
+    """The coordinator of the transaction takes its time; the shard is led again by then, in another epoch."""
+
+    async def scenario() -> None:
+        broker = Broker()
+        broker.log.guard = object()
+        coordinators = await broker.ready()
+        confirmed = asyncio.Event()
+
+        async def confirm(partition: int, begin: Callable[[], None]) -> None:
+            await confirmed.wait()
+
+        waiting = asyncio.ensure_future(coordinators.commit_in_transaction(transactional(2), confirm))
+        await asyncio.sleep(0)
+        await broker.ready(epoch=1)
+        confirmed.set()
+        assert (await waiting).topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+
+    run(scenario)
+
+
+def test_a_shard_whose_load_fails_unforeseen_keeps_no_other_from_being_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        broker = Broker()
+        partition = partition_for("g", PARTITIONS)
+        other = next(name for name in map(str, range(99)) if partition_for(name, PARTITIONS) != partition)
+        coordinators = await broker.ready()
+        await coordinators.commit_offsets(commit(1), V9)
+        await coordinators.commit_offsets(commit(2, other), V9)
+
+        def read(asked: int) -> Iterator[bytes]:
+            assert asked != partition, "a fault of our own"
+            yield from broker.log.batches[asked]
+
+        monkeypatch.setattr(broker.log, "read", read)
+        broker.coordinators = broker.start()
+        coordinators = await broker.ready()
+        assert await fetched(coordinators, other) == 2
+        answer = await coordinators.commit_offsets(commit(2), V9)
+        assert answer.topics[0].partitions[0].error_code == ErrorCode.NOT_COORDINATOR
+
+    run(scenario)
+
+
+def transactional(offset: int) -> TxnOffsetCommitRequest:
+    partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = TxnOffsetCommitRequestTopic(name="t", partitions=[partition])
+    return TxnOffsetCommitRequest(transactional_id="i", group_id="g", producer_id=7, topics=[topic])
+
+
+async def unasked(partition: int, begin: Callable[[], None]) -> None:
+    raise AssertionError("the transaction is open here already")

@@ -7,15 +7,15 @@ too. Partitions that the group has never committed for have no sample: there is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from penstock.broker.metrics.sources import Sources
 from penstock.broker.metrics.text import Exposition, escaped
 from penstock.broker.partitions import Partitions
+from penstock.core.groups.committed import PartitionOffsets
 from penstock.core.groups.consumer.group import ConsumerGroupState
 from penstock.core.groups.shard import GroupShard
 from penstock.core.groups.states import GroupState
-from penstock.core.groups.store import CommittedOffset
 
 _AT_ONCE = 128
 """offsets and groups looked at before the loop gets its turn"""
@@ -103,11 +103,11 @@ class _Told:
     def members(self, group_id: str, count: int) -> None:
         self._members(f'kafka_consumergroup_members{{consumergroup="{escaped(group_id)}"}} {count}\n')
 
-    def offsets(self, group_id: str, topic: str, committed: Mapping[int, CommittedOffset]) -> None:
+    def offsets(self, group_id: str, topic: str, committed: PartitionOffsets) -> None:
         names = f'consumergroup="{escaped(group_id)}",topic="{escaped(topic)}"'
         offset_sum = lag_sum = 0
         lag_known = False
-        for index, (offset, *_) in committed.items():
+        for index, offset in committed.numbers():
             labels = f'{{{names},partition="{index}"}}'
             self._offset(f"kafka_consumergroup_current_offset{labels} {offset}\n")
             offset_sum += offset

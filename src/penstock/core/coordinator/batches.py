@@ -12,7 +12,7 @@ from penstock.core.coordinator.runtime import Runtime, S
 from penstock.records.batch import BatchHeader, iterate
 from penstock.records.builder import build_batch
 from penstock.records.control import read_end_marker
-from penstock.records.record import Record, read_records
+from penstock.records.record import Record, read_entries
 
 
 def encode_batch(records: Sequence[CoordinatorRecord], wall_ms: int, producer: Producer | None = None) -> bytearray:
@@ -43,13 +43,13 @@ def _load_marker(runtime: Runtime[S], data: Buffer, at: int, header: BatchHeader
 
 def _load_records(runtime: Runtime[S], data: Buffer, at: int, header: BatchHeader) -> None:
     producer_id = header.producer_id if header.is_transactional else -1
-    for record in read_records(data, UNCOMPRESSED_BATCH_BYTES_MAX, at):
-        if record.key is None:
-            raise _unreadable(record.offset, "it has no key")
+    for offset, key, value in read_entries(data, UNCOMPRESSED_BATCH_BYTES_MAX, at):
+        if key is None:
+            raise _unreadable(offset, "it has no key")
         try:
-            runtime.replay(CoordinatorRecord(record.key, record.value), record.offset, producer_id)
+            runtime.replay(CoordinatorRecord(key, value), offset, producer_id)
         except (DecodeError, KafkaError) as error:
-            raise _unreadable(record.offset, str(error)) from error
+            raise _unreadable(offset, str(error)) from error
 
 
 def _unreadable(offset: int, cause: str) -> KafkaError:

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.committed import CommittedOffset
 from penstock.core.groups.consumer import records as consumer_records
 from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.core.groups.events import RetentionDue
 from penstock.core.groups.records import group_tombstone, offset_tombstone
 from penstock.core.groups.state import State
 from penstock.core.groups.states import GroupState
-from penstock.core.groups.store import CommittedOffset, each_offset
+from penstock.core.groups.store import each_offset
 
 RETENTION_KEY = ("retention",)
 

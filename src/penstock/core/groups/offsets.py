@@ -10,13 +10,13 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import NO_ID
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.classic import ClassicGroup
+from penstock.core.groups.committed import CommittedOffset
 from penstock.core.groups.consumer.offsets import check_commit as check_consumer_commit
 from penstock.core.groups.consumer.offsets import check_fetch
 from penstock.core.groups.partitions import utf16_length
 from penstock.core.groups.records import offset_record, offset_tombstone
 from penstock.core.groups.state import RequestContext, State
 from penstock.core.groups.states import GroupState
-from penstock.core.groups.store import CommittedOffset
 from penstock.protocol.generated.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestPartition
 from penstock.protocol.generated.offset_commit_response import (
     OffsetCommitResponse,
@@ -149,13 +149,13 @@ def _fetched_all(state: State, group_id: str, topic: str, require_stable: bool) 
 def _fetched(
     state: State, group_id: str, topic: str, topic_id: bytes, partitions: list[int], require_stable: bool
 ) -> OffsetFetchResponseTopics:
-    committed = state.store.offsets.get(group_id, {}).get(topic, {})
+    committed = state.store.offsets.get(group_id, {}).get(topic)
     answers: list[OffsetFetchResponsePartitions] = []
     for partition in partitions:
         if require_stable and state.store.has_pending(group_id, topic, partition):
             answers.append(_no_offset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT))
         else:
-            answers.append(_one_offset(partition, committed.get(partition), topic_id))
+            answers.append(_one_offset(partition, None if committed is None else committed.get(partition), topic_id))
     return OffsetFetchResponseTopics(name=topic, topic_id=topic_id, partitions=answers)
 
 

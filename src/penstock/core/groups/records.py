@@ -10,6 +10,7 @@ from struct import Struct
 from struct import error as StructError
 
 from penstock.base.errors import DecodeError
+from penstock.base.ids import NO_ID
 from penstock.core.coordinator.result import CoordinatorRecord
 from penstock.protocol.codec import Reader
 from penstock.protocol.generated.group_metadata_key import GroupMetadataKey
@@ -33,8 +34,13 @@ OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
 GROUP_VALUE_VERSION = 3
 
 _PLAIN_OFFSET = _VERSION.pack(OFFSET_VALUE_VERSION)
-_PLAIN_OFFSET_BYTES_MIN = 24
+_PLAIN_OFFSET_BYTES = 24
 """version, offset, epoch, a length of one byte and no metadata, timestamp, no tagged fields"""
+_NO_TAGS_BYTES = 1
+_TOPIC_ID_TAG = b"\x01\x00\x10"
+"""one field, its number, its size"""
+_TOPIC_ID_BYTES = 19
+"""with the id itself"""
 
 _OFFSET_KEY = _VERSION.pack(OFFSET_COMMIT)
 _GROUP_KEY = _VERSION.pack(GROUP_METADATA)
@@ -56,29 +62,61 @@ def key_type(key: bytes) -> int:
 
 
 def read_offset_key(key: bytes) -> tuple[str, str, int]:
-    """Group, topic, partition. By hand: a coordinator that loads reads millions of these."""
+    """Group, topic, partition."""
+    prefix, partition = split_offset_key(key)
+    return *read_offset_prefix(prefix), partition
+
+
+def split_offset_key(key: bytes) -> tuple[bytes, int]:
+    """All before the partition, and the partition. By hand: a coordinator that loads reads millions of these."""
     try:
         topic_at = 4 + _LENGTH.unpack_from(key, 2)[0]
         end = topic_at + 2 + _LENGTH.unpack_from(key, topic_at)[0]
-        partition: int = _PARTITION.unpack_from(key, end)[0]
+        return key[:end], _PARTITION.unpack_from(key, end)[0]
     except StructError:
         raise DecodeError(f"the key of an offset is cut short: {key.hex()}") from None
-    group_id = key[4:topic_at].decode("utf-8", "surrogateescape")
-    return group_id, key[topic_at + 2 : end].decode("utf-8", "surrogateescape"), partition
+
+
+def read_offset_prefix(prefix: bytes) -> tuple[str, str]:
+    """Group and topic."""
+    topic_at = 4 + _LENGTH.unpack_from(prefix, 2)[0]
+    group_id = prefix[4:topic_at].decode("utf-8", "surrogateescape")
+    return group_id, prefix[topic_at + 2 :].decode("utf-8", "surrogateescape")
+
+
+def check_offset_value(value: bytes) -> None:
+    """DecodeError where it cannot be read."""
+    if not _tagged_bytes(value):
+        read_offset_value(value)
 
 
 def read_offset_value(value: bytes) -> OffsetCommitValue:
-    """The form that is written for nearly every commit by hand, every other one by its specification."""
-    size = len(value)
-    if size >= _PLAIN_OFFSET_BYTES_MIN and value[:2] == _PLAIN_OFFSET and value[14] == size - 23 and not value[-1]:
-        offset, leader_epoch = _OFFSET_AND_EPOCH.unpack_from(value, 2)
-        return OffsetCommitValue(
-            offset=offset,
-            leader_epoch=leader_epoch,
-            metadata=value[15:-9].decode("utf-8", "surrogateescape"),
-            commit_timestamp=_TIMESTAMP.unpack_from(value, size - 9)[0],
-        )
-    return OffsetCommitValue.decode(memoryview(value)[2:], _value_version(value))
+    """The forms that are written for nearly every commit by hand, every other one by its specification."""
+    tagged_bytes = _tagged_bytes(value)
+    if not tagged_bytes:
+        return OffsetCommitValue.decode(memoryview(value)[2:], _value_version(value))
+    offset, leader_epoch = _OFFSET_AND_EPOCH.unpack_from(value, 2)
+    time_at = len(value) - tagged_bytes - _TIMESTAMP.size
+    return OffsetCommitValue(
+        offset=offset,
+        leader_epoch=leader_epoch,
+        metadata=value[15:time_at].decode("utf-8", "surrogateescape"),
+        commit_timestamp=_TIMESTAMP.unpack_from(value, time_at)[0],
+        topic_id=value[-16:] if tagged_bytes == _TOPIC_ID_BYTES else NO_ID,
+    )
+
+
+def _tagged_bytes(value: bytes) -> int:
+    """Of a value in the version that is written: what its tagged fields take, if they are none or the topic's id. Else
+    0: nothing is known of it."""
+    rest_bytes = len(value) - _PLAIN_OFFSET_BYTES
+    if rest_bytes < 0 or value[:2] != _PLAIN_OFFSET:
+        return 0
+    if value[14] == rest_bytes + 1 and not value[-1]:
+        return _NO_TAGS_BYTES
+    if value[14] == rest_bytes - 17 > 0 and value[-19:-16] == _TOPIC_ID_TAG:
+        return _TOPIC_ID_BYTES
+    return 0
 
 
 def read_group_key(key: bytes) -> str:

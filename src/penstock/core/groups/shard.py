@@ -109,8 +109,7 @@ class GroupShard(shares.ShareDoors):
         return out
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
-        self.state.store.replay(record, offset, producer_id)
-        kind = records.key_type(record.key)
+        kind = self.state.store.replay(record, offset, producer_id)
         if kind == records.GROUP_METADATA:
             self._classic_replayed(records.read_group_key(record.key), gone=record.value is None)
         elif kind == consumer_records.GROUP and record.value is None:

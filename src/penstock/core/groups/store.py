@@ -8,44 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from penstock.core.coordinator.result import CoordinatorRecord
 from penstock.core.groups import records
+from penstock.core.groups.committed import CommittedOffset, PartitionOffsets
 from penstock.core.groups.consumer import records as consumer_records
 from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.core.groups.share.group import RECORD_KINDS, ShareGroup
 from penstock.protocol.generated.group_metadata_value import GroupMetadataValue
-from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
 
-
-class CommittedOffset(NamedTuple):
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_timestamp_ms: int
-    expire_timestamp_ms: int
-    """-1 where the group's retention decides"""
-    topic_id: bytes
-    """zeroes where the commit did not say"""
-    record_offset: int
-    """where the record stands in the log: of two commits the later one counts, whenever its transaction ends"""
-
-    @classmethod
-    def of(cls, value: OffsetCommitValue, record_offset: int) -> CommittedOffset:
-        return cls(
-            value.offset,
-            value.leader_epoch,
-            value.metadata,
-            value.commit_timestamp,
-            value.expire_timestamp,
-            value.topic_id,
-            record_offset,
-        )
-
-
-Offsets = dict[str, dict[str, dict[int, CommittedOffset]]]
-"""group -> topic -> partition; no empty dict inside"""
+Offsets = dict[str, dict[str, PartitionOffsets]]
+"""group -> topic -> partition; nothing empty inside"""
 
 
 @dataclass(slots=True)
@@ -72,10 +45,13 @@ class Store:
     foreign: dict[str, ForeignGroup] = field(default_factory=dict)
     """share groups are among these too: what holds for every other type of group holds for them"""
     shares: dict[str, ShareGroup] = field(default_factory=dict)
+    _recent: tuple[bytes, PartitionOffsets] | None = field(default=None, compare=False, repr=False)
+    """of the last offset, the key without its partition and where it is kept: the next is often of the same commit"""
 
-    def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
+    def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> int:
+        """The type of the record."""
         kind = records.key_type(record.key)
-        if kind in (records.OFFSET_COMMIT, records.LEGACY_OFFSET_COMMIT):
+        if kind == records.OFFSET_COMMIT or kind == records.LEGACY_OFFSET_COMMIT:
             self._replay_offset(record, offset, producer_id)
         elif kind == records.GROUP_METADATA:
             self._replay_group(record)
@@ -86,22 +62,23 @@ class Store:
             if kind in RECORD_KINDS:
                 self._replay_share(kind, record)
         # Of an unknown type nothing can be told, not even its group; compaction keeps it for a broker that knows it.
+        return kind
 
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         pending = self.pending.pop(producer_id, None)
         if pending is None or not committed:
             return
-        for group_id, topic, partition, candidate in each_offset(pending):
-            current = self.offset(group_id, topic, partition)
-            if current is None or candidate.record_offset > current.record_offset:
-                _put(self.offsets, group_id, topic, partition, candidate)
+        for group_id, topics in pending.items():
+            for topic, offsets in topics.items():
+                _place(self.offsets, group_id, topic).put_later(offsets)
 
     def is_classic(self, group_id: str) -> bool:
         """Whether the id belongs to no group of another type; it may belong to none."""
         return group_id not in self.consumers and group_id not in self.foreign
 
     def offset(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        return self.offsets.get(group_id, {}).get(topic, {}).get(partition)
+        found = self.offsets.get(group_id, {}).get(topic)
+        return None if found is None else found.get(partition)
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
         """An open transaction has committed this offset, or will not have."""
@@ -119,15 +96,33 @@ class Store:
         return list(keys)
 
     def _replay_offset(self, record: CoordinatorRecord, offset: int, producer_id: int) -> None:
-        group_id, topic, partition = records.read_offset_key(record.key)
-        if record.value is None:
-            for offsets in (self.offsets, *self.pending.values()):
-                _remove(offsets, group_id, topic, partition)
-            self.pending = {producer: offsets for producer, offsets in self.pending.items() if offsets}
+        key, value = record
+        if value is None:
+            self._forget_offset(key)
             return
-        committed = CommittedOffset.of(records.read_offset_value(record.value), offset)
-        target = self.offsets if producer_id < 0 else self.pending.setdefault(producer_id, {})
-        _put(target, group_id, topic, partition, committed)
+        records.check_offset_value(value)
+        prefix, partition = records.split_offset_key(key)
+        if producer_id < 0:
+            self._committed(prefix).put(partition, value, offset)
+        else:
+            target = self.pending.setdefault(producer_id, {})
+            _place(target, *records.read_offset_prefix(prefix)).put(partition, value, offset)
+
+    def _committed(self, prefix: bytes) -> PartitionOffsets:
+        """Where the offsets of this group and topic are kept."""
+        recent = self._recent
+        if recent is not None and recent[0] == prefix:
+            return recent[1]
+        found = _place(self.offsets, *records.read_offset_prefix(prefix))
+        self._recent = prefix, found
+        return found
+
+    def _forget_offset(self, key: bytes) -> None:
+        group_id, topic, partition = records.read_offset_key(key)
+        for offsets in (self.offsets, *self.pending.values()):
+            _remove(offsets, group_id, topic, partition)
+        self.pending = {producer: offsets for producer, offsets in self.pending.items() if offsets}
+        self._recent = None
 
     def _replay_group(self, record: CoordinatorRecord) -> None:
         group_id = records.read_group_key(record.key)
@@ -161,15 +156,22 @@ def each_offset(offsets: Offsets) -> Iterator[tuple[str, str, int, CommittedOffs
                 yield group_id, topic, partition, committed
 
 
-def _put(offsets: Offsets, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
-    offsets.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+def _place(offsets: Offsets, group_id: str, topic: str) -> PartitionOffsets:
+    topics = offsets.get(group_id)
+    if topics is None:
+        topics = offsets[group_id] = {}
+    found = topics.get(topic)
+    if found is None:
+        found = topics[topic] = PartitionOffsets()
+    return found
 
 
 def _remove(offsets: Offsets, group_id: str, topic: str, partition: int) -> None:
     topics = offsets.get(group_id)
     partitions = None if topics is None else topics.get(topic)
-    if topics is None or partitions is None or partitions.pop(partition, None) is None:
+    if topics is None or partitions is None:
         return
+    partitions.remove(partition)
     if not partitions:
         del topics[topic]
     if not topics:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from time import perf_counter
 
 from penstock.core.coordinator.result import Now
 from penstock.core.coordinator.runtime import Pending, Runtime
 from penstock.core.groups.config import GroupConfig
+from penstock.core.groups.records import offset_record
 from penstock.core.groups.shard import GroupShard
 from penstock.core.groups.state import RequestContext
+from penstock.core.groups.store import Store
 from penstock.protocol.generated.heartbeat_request import HeartbeatRequest
 from penstock.protocol.generated.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from penstock.protocol.generated.join_group_response import JoinGroupResponse
+from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
 from penstock.protocol.generated.sync_group_request import SyncGroupRequest
 
 V3 = RequestContext(3, "client", "/127.0.0.1")
@@ -90,3 +94,18 @@ def _timed(work: object) -> float:
     start = perf_counter()
     work()  # type: ignore[operator]  # a callable
     return perf_counter() - start
+
+
+def test_a_committed_offset_is_a_hundred_bytes_and_no_object_of_many() -> None:
+    """With its place in the table. A coordinator may have millions."""
+    value = OffsetCommitValue(offset=10**9, commit_timestamp=1_700_000_000_000, topic_id=b"i" * 16)
+    offsets = [offset_record(f"g-{at // 100}", "t", at % 100, value) for at in range(10_000)]
+    store = Store()
+    tracemalloc.start()
+    try:
+        for at, record in enumerate(offsets):
+            store.replay(record, 10**9 + at, -1)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken / len(offsets) < 180

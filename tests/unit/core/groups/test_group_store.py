@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.errors import DecodeError, ErrorCode, KafkaError
 from penstock.core.coordinator.result import CoordinatorRecord, Now
 from penstock.core.groups import records
 from penstock.core.groups.config import GroupConfig
@@ -77,6 +77,40 @@ def test_a_tombstone_ends_pending_offsets_too() -> None:
     store.replay(offset(1), 0, 7)
     store.replay(records.offset_tombstone("g", "t", 0), 1, -1)
     store.end_transaction(7, True)
+    assert store == Store()
+
+
+def test_what_is_committed_again_after_it_was_forgotten_counts() -> None:
+    store = Store()
+    store.replay(offset(1), 0, -1)
+    store.replay(records.offset_tombstone("g", "t", 0), 1, -1)
+    store.replay(offset(2), 2, -1)
+    assert committed(store) == 2
+
+
+def test_offsets_of_several_groups_in_turn_are_kept_apart() -> None:
+    store = Store()
+    for at in range(4):
+        store.replay(offset(at, "gh"[at % 2], partition=at // 2), at, -1)
+    assert [committed(store, group_id, partition) for partition in (0, 1) for group_id in "gh"] == [0, 1, 2, 3]
+
+
+def test_everything_of_a_commit_is_told_as_it_was_written() -> None:
+    store = Store()
+    value = OffsetCommitValue(offset=5, leader_epoch=3, metadata="m", commit_timestamp=9, topic_id=b"i" * 16)
+    store.replay(records.offset_record("g", "t", 4, value), 77, -1)
+    assert store.offset("g", "t", 4) == (5, 3, "m", 9, -1, b"i" * 16, 77)
+    assert list(store.offsets["g"]["t"].numbers()) == [(4, 5)]
+
+
+@pytest.mark.parametrize("cut", [1, 5, 30])
+def test_a_value_that_cannot_be_read_is_refused_when_it_is_replayed(cut: int) -> None:
+    store = Store()
+    value = OffsetCommitValue(offset=5, commit_timestamp=9, topic_id=b"i" * 16)
+    whole = records.offset_record("g", "t", 4, value)
+    assert whole.value is not None
+    with pytest.raises(DecodeError):
+        store.replay(CoordinatorRecord(whole.key, whole.value[:-cut]), 0, -1)
     assert store == Store()
 
 

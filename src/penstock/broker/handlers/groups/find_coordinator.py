@@ -47,7 +47,7 @@ async def _find(session: Session, version: int, key_type: int, key: str) -> Coor
     except KafkaError as fault:
         return _refused(key, fault.code, fault.message)
     image: Image = services.image
-    node = services.leader_of(topic, index)
+    node = await services.lookup.leader(topic, index)
     broker = image.brokers.get(node)
     endpoint = None if broker is None else broker.endpoint(session.peer.listener)
     if endpoint is None:
