@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 
 BATCH = 100
 CALL_LIMIT_S = 10
-STUCK_S = 30
+STUCK_S = 20
 TRANSACTION_TIMEOUT_MS = 8_000
 SESSION_TIMEOUT_MS = 6_000
 PREFIX = b"copy of "
@@ -29,7 +29,9 @@ FENCED, STUCK = 3, 4
 
 class Watch(threading.Thread):
     """Ends the process where a call stays away far beyond the time that it was given, as somebody who looks after a
-    service would: the next one takes its transactional id."""
+    service would: the next one takes its transactional id. librdkafka remembers who coordinates a group, and since 2.10
+    it lets go of brokers that are no longer in the metadata: `send_offsets_to_transaction` then waits without limit for
+    a connection that nobody makes, until some other broker comes or goes."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

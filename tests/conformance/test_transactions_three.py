@@ -13,6 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.base.ids import TRANSACTIONS_TOPIC
 from penstock.core.groups.partitions import partition_for
+from penstock.protocol.generated.find_coordinator_request import FindCoordinatorRequest
+from tests.bad_input.raw_client import RawClient
 from tests.conformance.three_nodes import NODES, ThreeNodes, until
 
 LIMIT_S = 60
@@ -106,6 +108,20 @@ def test_the_coordinator_dies_in_an_open_transaction_and_another_commits_it(node
     assert read(nodes, topic, len(expected)) == expected
 
 
+def test_a_coordinator_that_was_killed_is_not_named(nodes: ThreeNodes) -> None:
+    """Though the metadata name it for half a second more: a client that is told of it may wait for it for long."""
+    topic = make_topic(nodes)
+    name = f"id-{topic}"
+    transactional(nodes, name)
+    victim = coordinator_of(nodes, name)
+    nodes.kill(victim)
+    for node in sorted(set(NODES) - {victim}):
+        host, _, port = nodes.addresses[node].rpartition(":")
+        with RawClient((host, int(port)), timeout_s=LIMIT_S) as client:
+            [found] = client.call(FindCoordinatorRequest(key_type=1, coordinator_keys=[name]), 6).coordinators
+        assert found.error_code == 0 and found.node_id != victim
+
+
 def copy(consumer: Consumer, producer: Producer, target: str, messages: list[Message]) -> bool:
     """In one transaction with the offsets; False where it was aborted."""
     producer.begin_transaction()
@@ -124,8 +140,9 @@ def copy(consumer: Consumer, producer: Producer, target: str, messages: list[Mes
 
 
 def _ends(work: Callable[[], bool]) -> bool:
-    """What it says; False where it does not come back: librdkafka was once seen to stay in a call far beyond its
-    timeout. Then another producer takes the transactional id, as that of a restarted process would."""
+    """What it says; False where it does not come back: librdkafka waits without limit for the group's coordinator where
+    that one has gone from the metadata. Then another producer takes the transactional id, as that of a restarted
+    process would."""
     outcome: list[bool | KafkaException] = []
 
     def run() -> None:
