@@ -70,13 +70,15 @@ class Groups:
             await self._for_all(commit)
 
     async def loaded(self) -> tuple[float, float]:
-        """When the first group's offsets were told, and when those of a group of each partition were, in s."""
+        """When the first group was told its offsets, and when a group of each partition had been, in s."""
         async with Client(self._address) as client:
-            first_s = 0.0
-            for group in self._one_of_each():
+
+            async def told(group: int) -> float:
                 await self._until_told(client, group)
-                first_s = first_s or time.monotonic()
-            return first_s, time.monotonic()
+                return time.monotonic()
+
+            times = await asyncio.gather(*map(told, self._one_of_each()))
+            return min(times), max(times)
 
     async def verify(self) -> None:
         async with Client(self._address) as client:
@@ -110,7 +112,7 @@ class Groups:
             except KafkaError:
                 pass
             assert time.monotonic() < deadline_s, f"the offsets are not told after {LIMIT_S:g} s"
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
     def _one_of_each(self) -> list[int]:
         """A group of every partition of `__consumer_offsets` that has one."""

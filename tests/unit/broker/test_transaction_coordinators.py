@@ -35,7 +35,7 @@ async def ready(log: MemoryLog) -> tuple[Transactions, Enlist]:
     """With a transaction of one partition."""
     create: Callable[[], Awaitable[None]] = nothing
     transactions = Transactions(
-        TransactionConfig(), log, LoopClock(), ProducerIds(ids), create, lambda _: None, lambda: 2
+        TransactionConfig(), log, LoopClock(), ProducerIds(ids), create, lambda _: None, lambda: 2, 100
     )
     transactions.lead(dict.fromkeys(range(PARTITIONS), 0))
     assert transactions._shards.loader is not None

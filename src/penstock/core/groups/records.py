@@ -21,6 +21,8 @@ from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
 _VERSION = Struct(">h")
 _LENGTH = Struct(">H")
 _PARTITION = Struct(">i")
+PARTITION_BYTES = _PARTITION.size
+"""the end of the key of an offset"""
 _OFFSET_AND_EPOCH = Struct(">qi")
 _TIMESTAMP = Struct(">q")
 
@@ -75,6 +77,11 @@ def split_offset_key(key: bytes) -> tuple[bytes, int]:
         return key[:end], _PARTITION.unpack_from(key, end)[0]
     except StructError:
         raise DecodeError(f"the key of an offset is cut short: {key.hex()}") from None
+
+
+def last_partition(key: bytes) -> int:
+    """Of a key that is known to end with it."""
+    return int.from_bytes(key[-4:], "big", signed=True)
 
 
 def read_offset_prefix(prefix: bytes) -> tuple[str, str]:

@@ -45,12 +45,19 @@ class Store:
     foreign: dict[str, ForeignGroup] = field(default_factory=dict)
     """share groups are among these too: what holds for every other type of group holds for them"""
     shares: dict[str, ShareGroup] = field(default_factory=dict)
-    _recent: tuple[bytes, PartitionOffsets] | None = field(default=None, compare=False, repr=False)
-    """of the last offset, the key without its partition and where it is kept: the next is often of the same commit"""
+    _recent: tuple[bytes, int, PartitionOffsets] | None = field(default=None, compare=False, repr=False)
+    """of the last committed offset: its key without the partition, the length of the key, and where it is kept"""
 
     def replay(self, record: CoordinatorRecord, offset: int, producer_id: int) -> int:
         """The type of the record."""
-        kind = records.key_type(record.key)
+        key, value = record
+        recent = self._recent
+        if recent is not None and producer_id < 0 and len(key) == recent[1] and key.startswith(recent[0]) and value:
+            # Of the same group and topic as the last, as all of a commit are: by far the most of what is loaded.
+            records.check_offset_value(value)
+            recent[2].put(records.last_partition(key), value, offset)
+            return records.OFFSET_COMMIT
+        kind = records.key_type(key)
         if kind == records.OFFSET_COMMIT or kind == records.LEGACY_OFFSET_COMMIT:
             self._replay_offset(record, offset, producer_id)
         elif kind == records.GROUP_METADATA:
@@ -110,11 +117,8 @@ class Store:
 
     def _committed(self, prefix: bytes) -> PartitionOffsets:
         """Where the offsets of this group and topic are kept."""
-        recent = self._recent
-        if recent is not None and recent[0] == prefix:
-            return recent[1]
         found = _place(self.offsets, *records.read_offset_prefix(prefix))
-        self._recent = prefix, found
+        self._recent = prefix, len(prefix) + records.PARTITION_BYTES, found
         return found
 
     def _forget_offset(self, key: bytes) -> None:
