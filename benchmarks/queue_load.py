@@ -45,7 +45,7 @@ class QueueSizes:
 FULL = QueueSizes()
 SHORT = QueueSizes(warm_s=6.0, load_s=6.0, steady_warm_s=2.0, steady_s=8.0)
 """one measurement among many others"""
-QUICK = QueueSizes(warm_s=1.0, load_s=2.0, steady_warm_s=0.5, steady_s=2.0)
+QUICK = QueueSizes(warm_s=0.5, load_s=1.0, steady_warm_s=0.5, steady_s=1.0)
 
 
 @dataclass(frozen=True)

@@ -32,29 +32,29 @@ class MarkerWriting:
 
     async def write(self, marker: Marker, partitions: list[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
         """Append the marker to each partition, and wait until it is on all copies in sync."""
-        found: dict[TopicPartition, ErrorCode] = {}
-        waits: list[tuple[TopicPartition, asyncio.Future[ErrorCode]]] = []
-        for name in partitions:
-            try:
-                partition = self._partitions.find(name.topic, name.partition)
-                waits.append((name, self._committed(partition, self._append(marker, partition))))
-            except KafkaError as error:
-                found[name] = error.code
-        if waits:
-            await asyncio.wait([future for _, future in waits], timeout=_COMMIT_TIMEOUT_S)
-        for name, future in waits:
-            found[name] = future.result() if future.done() else ErrorCode.REQUEST_TIMED_OUT
-        return found
-
-    def _append(self, marker: Marker, partition: Partition) -> int:
-        """Its offset."""
-        partition.must_lead()
         batch = build_end_marker(
             EndMarker(marker.committed, marker.coordinator_epoch),
             producer_id=marker.producer_id,
             producer_epoch=marker.producer_epoch,
             timestamp=self._clock.wall_ms(),
         )
+        found: dict[TopicPartition, ErrorCode] = {}
+        waits: list[tuple[TopicPartition, asyncio.Future[ErrorCode]]] = []
+        for name in partitions:
+            try:
+                partition = self._partitions.find(name.topic, name.partition)
+                waits.append((name, self._committed(partition, self._append(marker, batch[:], partition))))
+            except KafkaError as error:
+                found[name] = error.code
+        if pending := [future for _, future in waits if not future.done()]:
+            await asyncio.wait(pending, timeout=_COMMIT_TIMEOUT_S)
+        for name, future in waits:
+            found[name] = future.result() if future.done() else ErrorCode.REQUEST_TIMED_OUT
+        return found
+
+    def _append(self, marker: Marker, batch: bytearray, partition: Partition) -> int:
+        """Its offset. The log writes its own numbers into the batch."""
+        partition.must_lead()
         version = marker.transaction_version
         if partition.name.topic == OFFSETS_TOPIC:
             # The group's shard learns in the same step what its log says: the offsets count from here on, or are gone.

@@ -63,6 +63,10 @@ class Verification:
                 return errors
             await self._pause(request.transactional_id)
 
+    def known(self, request: Enlist) -> Errors | None:
+        """As `confirm` without `adds`, where the coordinator is here and need not wait for its log; else None."""
+        return self._transactions.known(request) if self._leader(request.transactional_id) == self._node_id else None
+
     async def _pause(self, transactional_id: str) -> None:
         """Until it is worth to ask again: here that is known to the moment."""
         if self._leader(transactional_id) == self._node_id:

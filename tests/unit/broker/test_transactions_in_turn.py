@@ -30,9 +30,10 @@ class Broker:
     """Markers are written when the test says so."""
 
     def __init__(self, patience_ms: int) -> None:
+        self.log = MemoryLog()
         self.orders: list[tuple[Coordinator[TransactionShard], MarkerOrder]] = []
         self.transactions = Transactions(
-            TransactionConfig(), MemoryLog(), LoopClock(), Ids(), self._create, self._take, lambda: 1, patience_ms
+            TransactionConfig(), self.log, LoopClock(), Ids(), self._create, self._take, lambda: 1, patience_ms
         )
 
     async def _create(self) -> None:
@@ -41,14 +42,17 @@ class Broker:
     def _take(self, coordinator: Coordinator[TransactionShard]) -> None:
         self.orders += [(coordinator, order) for order in coordinator.runtime.shard.take_orders()]
 
-    async def with_an_ended_transaction(self) -> None:
-        """Its producer has been told so; a marker is still to be written."""
+    async def with_an_id(self) -> None:
         self.transactions.lead(dict.fromkeys(range(PARTITIONS), 0))
         assert self.transactions._shards.loader is not None
         await self.transactions._shards.loader
         await self.transactions.init_producer_id(
             InitProducerIdRequest(transactional_id="id", transaction_timeout_ms=60_000)
         )
+
+    async def with_an_ended_transaction(self) -> None:
+        """Its producer has been told so; a marker is still to be written."""
+        await self.with_an_id()
         await self.transactions.add(self.enlist, 0)
         request = EndTxnRequest(transactional_id="id", producer_id=7, producer_epoch=0, committed=True)
         await self.transactions.end(request, 1)
@@ -86,5 +90,23 @@ def test_a_client_whose_last_transaction_takes_too_long_to_end_is_told_so():
         assert refused.value.code is ErrorCode.CONCURRENT_TRANSACTIONS
         await broker.write_markers()
         assert await broker.transactions.add(broker.enlist, 0) == {PLACE: ErrorCode.NONE}
+
+    asyncio.run(story())
+
+
+def test_what_is_part_of_a_transaction_is_said_at_once_but_not_before_it_is_committed():
+    async def story() -> None:
+        broker = Broker(patience_ms=0)
+        await broker.with_an_id()
+        assert broker.transactions.known(broker.enlist) == {PLACE: ErrorCode.TRANSACTION_ABORTABLE}
+        broker.log.committed = 1
+        adding = asyncio.ensure_future(broker.transactions.add(broker.enlist, 0))
+        await asyncio.sleep(0)
+        assert broker.transactions.known(broker.enlist) is None, "it may yet be lost"
+        broker.log.committed = None
+        for then in broker.log.waiting:
+            then()
+        assert await adding == {PLACE: ErrorCode.NONE}
+        assert broker.transactions.known(broker.enlist) == {PLACE: ErrorCode.NONE}
 
     asyncio.run(story())

@@ -168,6 +168,11 @@ class Runtime(Generic[S]):
     def has_queued(self) -> bool:
         return bool(self._queued)
 
+    @property
+    def is_settled(self) -> bool:
+        """Everything that was decided is committed: answers show nothing that could be taken back."""
+        return not self._queued and not self._appending and self.appended_offset < self.watermark
+
     def take_batch(self) -> list[CoordinatorRecord] | None:
         """The next records to append as one batch. Report `appended` or `append_failed` before asking again."""
         assert not self._appending, "the last batch has not been reported on"

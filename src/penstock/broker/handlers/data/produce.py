@@ -52,12 +52,15 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
     if call.transactional_id is not None:
         verdicts = start_verification(session, call, body, version)
         if isinstance(verdicts, Verifying):
-            reply = Reply()
-            # One behind it may find the transaction open, need no word, and overtake one that still waits for its own.
-            session.barrier = True
-            # The frame's buffer is the next request's when this returns.
-            session.services.spawn(_append_confirmed(session, header, call, bytearray(body), verdicts, reply))
-            return reply
+            if not verdicts.settle():
+                reply = Reply()
+                # One behind it may find the transaction open, need no word, and overtake one that still waits for its
+                # own.
+                session.barrier = True
+                # The frame's buffer is the next request's when this returns.
+                session.services.spawn(_append_confirmed(session, header, call, bytearray(body), verdicts, reply))
+                return reply
+            verdicts = verdicts.verdicts
     else:
         verdicts = NO_VERDICTS
     waits: list[tuple[Partition, int]] = []

@@ -10,7 +10,7 @@ from penstock.broker.network.session import Session
 from penstock.core.log.verification import Guard
 from penstock.core.replication.partition import Partition
 from penstock.core.security.acl import Operation, Resource
-from penstock.core.transactions.adding import Enlist
+from penstock.core.transactions.adding import Enlist, Errors
 from penstock.protocol.hot_produce import ProduceCall
 from penstock.records.batch import HEADER_BYTES, BatchHeader, read_header
 
@@ -73,17 +73,32 @@ class Verifying:
         for place, partition, sequence in self._waiting.values():
             self.verdicts[place] = Verdict(partition.log.verify(*self._producer, sequence, now_ms))
 
+    def settle(self) -> bool:
+        """Whether all could be answered at once: the guards were taken just before, and nothing came between."""
+        if self._version >= _ADDS_FROM:
+            return False
+        errors = self._session.services.verification.known(self._request())
+        if errors is None:
+            return False
+        self._take(errors)
+        return True
+
     async def finish(self) -> Verdicts:
-        request = Enlist(self._transactional_id, *self._producer, tuple(self._waiting))
         errors = await self._session.services.verification.confirm(
-            request, self._begin, adds=self._version >= _ADDS_FROM
+            self._request(), self._begin, adds=self._version >= _ADDS_FROM
         )
+        self._take(errors)
+        return self.verdicts
+
+    def _request(self) -> Enlist:
+        return Enlist(self._transactional_id, *self._producer, tuple(self._waiting))
+
+    def _take(self, errors: Errors) -> None:
         for name, (place, _, _) in self._waiting.items():
             code = _for_clients(errors[name], self._version)
             if code is not ErrorCode.NONE:
                 text = f"{name}: the coordinator of {self._transactional_id} says {errors[name].name}"
                 self.verdicts[place] = Verdict(error=KafkaError(code, text))
-        return self.verdicts
 
 
 def start_verification(
