@@ -23,6 +23,8 @@ IMPATIENT = {
     # How long librdkafka waits for a broker that keeps its connection open and says nothing: a minute by default, far
     # more than a cluster needs to give its partitions to others.
     "socket.timeout.ms": 6000,
+    # And for one that does not take its connection: half a minute by default, in which it may have come back.
+    "socket.connection.setup.timeout.ms": 2000,
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 200,
     "topic.metadata.refresh.interval.ms": 1000,
@@ -58,12 +60,12 @@ class Book:
                 self._read[key] = max(self._read[key], self._sent_s.get(records[-1][1], 0.0))
         return done
 
-    def acked_since(self, moment_s: float, keys: Iterable[str]) -> bool:
-        """Whether something sent after that moment was acked in every key."""
-        return all(self._acked[key] >= moment_s for key in keys)
+    def unacked_since(self, moment_s: float, keys: Iterable[str]) -> list[str]:
+        """The keys in which nothing sent after that moment was acked."""
+        return [key for key in keys if self._acked[key] < moment_s]
 
-    def read_since(self, moment_s: float, keys: Iterable[str]) -> bool:
-        return all(self._read[key] >= moment_s for key in keys)
+    def unread_since(self, moment_s: float, keys: Iterable[str]) -> list[str]:
+        return [key for key in keys if self._read[key] < moment_s]
 
 
 class Writer(threading.Thread):
@@ -224,11 +226,25 @@ class Load:
 
     def flowing(self, since_s: float, timeout_s: float = 60) -> tuple[float, float]:
         """Until what was sent after the moment is acked, and read, in every partition; how long that took, in s."""
-        keys = self.keys
-        wait_until(lambda: self.book.acked_since(since_s, keys), "producers are not acked again", timeout_s)
-        acked_s = time.monotonic() - since_s
-        wait_until(lambda: self.book.read_since(since_s, keys), "consumers do not read on", timeout_s)
+        book, keys = self.book, self.keys
+        try:
+            wait_until(lambda: not book.unacked_since(since_s, keys), "producers are not acked again", timeout_s)
+            acked_s = time.monotonic() - since_s
+            wait_until(lambda: not book.unread_since(since_s, keys), "consumers do not read on", timeout_s)
+        except AssertionError as fault:
+            raise AssertionError(f"{fault}: {self._state(since_s)}") from None
         return round(acked_s, 2), round(time.monotonic() - since_s, 2)
+
+    def _state(self, since_s: float) -> dict[str, object]:
+        """For whoever has to find out why nothing flows."""
+        return {
+            "unacked": self.book.unacked_since(since_s, self.keys),
+            "unread": self.book.unread_since(since_s, self.keys),
+            "positions": {reader.name: reader.positions for reader in self._readers},
+            "alive": [thread.name for thread in [*self._writers, *self._readers] if thread.is_alive()],
+            "failed_reports": self.book.failed_reports[-3:],
+            "poll_faults": self.book.poll_faults[-3:],
+        }
 
     def _read_to_end(self) -> None:
         reader = self._readers[0]

@@ -171,6 +171,7 @@ class Broker:
         controller = Controller(quorum, self._node, config, self._clock)
         link = ControllerLink(quorum, self._clock, self._random)
         lifecycle = Lifecycle(config, quorum, link, self._clock, lambda: partitions.refusal)
+        lifecycle.on_silence = self._send_clients_away
         self._copying = self._copies(partitions, lifecycle)
         creation = TopicCreation(link, quorum, self._node)
         offsets = StateTopic(OFFSETS_TOPIC, partitions, lambda: quorum.image)
@@ -342,6 +343,11 @@ class Broker:
             idle_ms=config.number("connections.max.idle.ms"),
             frame_deadline_ms=_FRAME_DEADLINE_MS,
         )
+
+    def _send_clients_away(self) -> None:
+        for listener in self.listeners:
+            if listener.door is not None:
+                listener.door.send_away()
 
     def _topic_values(self, image: Image, topic: str) -> dict[str, str]:
         if image.configs is not self._defaults_of:

@@ -3,6 +3,10 @@
 Registered, it is fenced until its own image has its registration. While it cannot write it asks to be fenced again, so
 that others lead, where there are others. A controlled shutdown is asked for with heartbeats
 too: the controller gives what it led to others, and only then lets it go.
+
+A broker that is cut off from the controller is not told that others lead by now what it led. Its clients need not
+notice either: it goes on to answer them, with nothing new, and some ask it alone who leads. So it sends them away, to
+look around: once its session must be over, and then more and more seldom, for it may be the controllers that are gone.
 """
 
 from __future__ import annotations
@@ -41,6 +45,11 @@ _LEAVE_DOUBT_MS = 150
 _LEAVE_WITHOUT_ANSWER_MS = 2_000
 """for so long a broker that stops waits for a controller to answer: one may be being elected, or none be left"""
 _LEAVE_MS = 60_000
+_TAKEOVER_MS = 500
+"""after the end of its session others lead what a broker led"""
+_LOOK_AROUND_MS = 1_000
+"""before clients are sent away for the second time; it doubles"""
+_LOOK_AROUND_MAX_MS = 600_000
 
 
 def last_clean_epoch(disk: Disk) -> int:
@@ -79,6 +88,9 @@ class Lifecycle:
         self._released: asyncio.Future[None] | None = None
         """done when the controller lets this broker go; there once it wants to"""
         self._answered_ms = 0
+        self.on_silence: Callable[[], None] = lambda: None
+        """called where the controller has not been heard for longer than a session, and there are other brokers"""
+        self._silence: asyncio.TimerHandle | None = None
         self._registration: BrokerRegistrationRequest
         quorum.subscribe(self._follow)
 
@@ -119,6 +131,8 @@ class Lifecycle:
 
     async def close(self) -> None:
         """No more heartbeats."""
+        if self._silence is not None:
+            self._silence.cancel()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -162,6 +176,9 @@ class Lifecycle:
         """Only where there are others: the last broker goes on, for what it has can still be read."""
         if self._unfit() is None or self._released is not None:
             return False
+        return self._has_others()
+
+    def _has_others(self) -> bool:
         return any(one.active and one.id != self._config.node_id for one in self._quorum.image.brokers.values())
 
     async def _heartbeat(self) -> int:
@@ -177,11 +194,25 @@ class Lifecycle:
             want_shut_down=leaving,
         )
         answer: BrokerHeartbeatResponse = await self._link.ask(request, interval_ms, channel=_CHANNEL)
-        self._answered_ms = self._clock.monotonic_ms()
+        self._heard()
         if answer.error_code:
             return await self._refused(ErrorCode(answer.error_code))
         self._take(answer)
         return _LEAVING_EVERY_MS if leaving else interval_ms
+
+    def _heard(self) -> None:
+        self._answered_ms = self._clock.monotonic_ms()
+        if self._silence is not None:
+            self._silence.cancel()
+        after_ms = self._config.number("broker.session.timeout.ms") + _TAKEOVER_MS
+        self._silence = asyncio.get_running_loop().call_later(after_ms / 1000, self._unheard, _LOOK_AROUND_MS)
+
+    def _unheard(self, again_ms: int) -> None:
+        if self._has_others():
+            log.warning("no controller is heard: clients are sent to look around", broker=self._config.node_id)
+            self.on_silence()
+        again = min(2 * again_ms, _LOOK_AROUND_MAX_MS)
+        self._silence = asyncio.get_running_loop().call_later(again_ms / 1000, self._unheard, again)
 
     def _take(self, answer: BrokerHeartbeatResponse) -> None:
         if answer.is_fenced and not self.is_fenced and self._released is None:

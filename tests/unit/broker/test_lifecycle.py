@@ -101,10 +101,10 @@ class Scene:
                 await asyncio.sleep(0.001)
 
 
-def story(told: Callable[[Scene], Coroutine[Any, Any, None]]) -> None:
+def story(told: Callable[[Scene], Coroutine[Any, Any, None]], settings: dict[str, str] | None = None) -> None:
     async def run() -> None:
         scene = Scene()
-        config = BrokerConfig(single_node("/nowhere"))
+        config = BrokerConfig({**single_node("/nowhere"), **(settings or {})})
         link, quorum = cast(ControllerLink, scene), cast(Quorum, scene.quorum)
         scene.life = Lifecycle(config, quorum, link, SystemClock(), lambda: scene.unfit)
         try:
@@ -253,3 +253,35 @@ def test_the_epoch_of_a_clean_stop_is_read_from_its_marker():
     assert last_clean_epoch(disk) == -1
     disk.replace(CLEAN_SHUTDOWN, encode_clean_shutdown(17))
     assert last_clean_epoch(disk) == 17
+
+
+SILENT = KafkaError(ErrorCode.REQUEST_TIMED_OUT, "no active controller answered in time")
+SHORT_SESSION = {"broker.session.timeout.ms": "50", "broker.heartbeat.interval.ms": "10"}
+
+
+def test_clients_are_sent_to_look_around_when_the_controller_is_silent_for_longer_than_a_session():
+    async def told(scene: Scene) -> None:
+        sent_away: list[int] = []
+        scene.life.on_silence = lambda: sent_away.append(len(scene.heartbeats))
+        scene.quorum.image = replace(cluster(alive=(1, 2)), offset=40)
+        await scene.join()
+        await scene.until(lambda: len(scene.heartbeats) > 10)
+        assert sent_away == [], "while it is heard nobody is"
+        scene.beaten = [SILENT]
+        await scene.until(lambda: len(sent_away) == 2)
+
+    story(told, SHORT_SESSION)
+
+
+def test_the_last_broker_keeps_its_clients_though_no_controller_is_heard():
+    async def told(scene: Scene) -> None:
+        sent_away: list[None] = []
+        scene.life.on_silence = lambda: sent_away.append(None)
+        scene.quorum.image = replace(cluster(alive=(1,)), offset=40)
+        await scene.join()
+        scene.beaten = [SILENT]
+        asked = len(scene.heartbeats)
+        await scene.until(lambda: len(scene.heartbeats) > asked + 7)
+        assert sent_away == []
+
+    story(told, SHORT_SESSION)

@@ -80,6 +80,11 @@ class Door:
         for connection in list(self.connections):
             connection.close()
 
+    def send_away(self) -> None:
+        """Everybody who is inside. Who comes back is let in."""
+        for connection in list(self.connections):
+            connection.close()
+
     def admit(self, connection: Connection, transport: asyncio.Transport) -> Session | None:
         if self._is_shut:
             return None
