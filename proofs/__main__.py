@@ -22,6 +22,7 @@ PARTS = [
     "cluster_chaos",
     "cluster_cuts",
     "cluster_disk",
+    "cluster_grow",
     "cluster_tools",
     "simulator_seeds",
     "simulator_racks",

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.broker.properties import parse_properties
+from benchmarks.ports import free_port
+from penstock.broker.properties import format_properties, parse_properties
 
 PENSTOCK = str(Path(sys.executable).parent / "penstock")
 START_TIMEOUT_S = 30
@@ -77,6 +78,21 @@ class ClusterUp:
         """Where the nodes' controllers listen."""
         voters = parse_properties(self.properties(1).read_text())["controller.quorum.voters"]
         return [voter.partition("@")[2] for voter in voters.split(",")]
+
+    def add(self, node: int) -> str:
+        """A broker more, without a vote, configured as an operator would from another one's file; its address."""
+        address = f"PLAINTEXT://127.0.0.1:{free_port()}"
+        data = self.directory / str(node) / "data"
+        data.mkdir(parents=True)
+        values = parse_properties(self.properties(1).read_text()) | {
+            "process.roles": "broker",
+            "node.id": str(node),
+            "listeners": address,
+            "advertised.listeners": address,
+            "log.dirs": str(data),
+        }
+        self.properties(node).write_text(format_properties(values))
+        return self.bring_back(node)
 
     def signal(self, node: int, number: signal.Signals) -> None:
         os.kill(self.pid(node), number)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, PartitionMetadata
 
 from penstock.base.errors import KafkaError
 from penstock.base.ids import METADATA_TOPIC
@@ -33,6 +33,11 @@ class View:
         """Whether all of the nodes are in sync for every partition."""
         partitions = self.admin.list_topics(topic, timeout=10).topics[topic].partitions
         return all(set(nodes) <= set(one.isrs) and one.leader >= 0 for one in partitions.values())
+
+    def partitions(self) -> dict[tuple[str, int], PartitionMetadata]:
+        """Those of all topics: leader, replicas and ISR as clients are told."""
+        topics = self.admin.list_topics(timeout=10).topics
+        return {(topic.topic, number): one for topic in topics.values() for number, one in topic.partitions.items()}
 
     def controller(self) -> int:
         """The active controller, as one that answers for the quorum tells."""

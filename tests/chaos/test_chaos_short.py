@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from proofs import cluster_chaos, cluster_cuts, network_spaces, share_kills, transactional_copy
+from proofs import cluster_chaos, cluster_cuts, cluster_grow, network_spaces, share_kills, transactional_copy
 from tests.conformance.apache import find_jars, require_component
 
 
@@ -50,3 +50,13 @@ def test_a_copy_in_transactions_is_exactly_once_while_brokers_and_loops_are_kill
 def test_a_share_group_gives_out_everything_and_nothing_again_that_was_confirmed():
     figures = share_kills.run(breaks=3, kinds=["worker", "leader", "share coordinator"])
     assert figures["confirmed"] > 100
+
+
+@pytest.mark.timeout(240)
+def test_a_broker_added_gets_its_share_and_one_lost_for_good_is_replaced():
+    require_component(find_jars() is not None, "Apache Kafka", "python tools/fetch_kafka.py")
+    figures = cluster_grow.run(
+        partitions=6, ballast_mb=2, balance_every_ms=500, settings={"offsets.topic.num.partitions": "6"}
+    )
+    assert figures["anomalies"] == {}
+    assert figures["failed_delivery_reports"] == 0
