@@ -4,6 +4,10 @@ A fetch that does not find its `min_bytes` waits: appends to the partitions it w
 the wait. Whoever ends it, the positions are read again and answered: a consumer in the same tick, a follower once all
 that came in this turn of the loop is there. Consumers read up to the watermark and watch it; what followers get is in
 `serving_copies`.
+
+A round with a follower costs the same for one record as for many, and producers that wait for their acks fall out of
+step: while one round carries the record of one, the other sends its own, which needs the next round. So where producers
+are about to be acked, a follower's answer waits for what they send next, a millisecond at the most.
 """
 
 from __future__ import annotations
@@ -31,7 +35,13 @@ class Partitions(Protocol):
     def advance(self, partition: Partition) -> None:
         """The watermark may move: move it, wake who waits for it."""
 
+    def awaited(self, partition: Partition, offset: int) -> int:
+        """How many wait for its watermark to come to `offset`, or to one before."""
 
+
+_GATHERED_BYTES = 16_384
+"""so much is worth a round with a follower, whoever may be about to send more"""
+_GATHERING_S = 0.001
 CONSUMER = -1
 """the replica id of a fetch that does not come from a follower"""
 
@@ -113,9 +123,10 @@ class Fetching:
             wanted = wanted._replace(min_bytes=limits[0], max_bytes=limits[1])
         collected = self.collect(session, wanted, first=True)
         enough = collected.size_bytes >= wanted.min_bytes or collected.at_once
-        if enough or wanted.max_wait_ms <= 0 or not session.places:
+        lacking = _lacking(session, collected) if collected.returning else 0
+        if (enough and not lacking) or wanted.max_wait_ms <= 0 or not session.places:
             return self.told(session, collected, encode)
-        return Poll(self, session, wanted, encode, collected.size_bytes).reply
+        return Poll(self, session, wanted, encode, collected.size_bytes, lacking).reply
 
     def collect(self, session: FetchSession, wanted: Wanted, *, first: bool, over: bool = False) -> Collected:
         """Read the marked positions until `max_bytes` is used up. The first that has data gives at least one batch.
@@ -203,6 +214,14 @@ class Fetching:
             watching[place] = None
 
 
+def _lacking(session: FetchSession, collected: Collected) -> int:
+    """How many producers a follower's answer is to wait for; 0 where the next record is answered at once."""
+    if collected.at_once or collected.size_bytes >= _GATHERED_BYTES:
+        return 0
+    is_alone = collected.returning == 1 and not collected.size_bytes
+    return 0 if is_alone or not session.trusts() else collected.returning
+
+
 def _has_more(place: FetchPartition, fetched: Fetched) -> bool:
     limit = fetched.high_watermark if fetched.aborted is None else fetched.last_stable_offset
     return fetched.diverging is None and fetched.preferred < 0 and place.fetch_offset < limit
@@ -215,17 +234,38 @@ def _news(place: FetchPartition, fetched: Fetched) -> bool:
 class Poll:
     """A fetch that waits."""
 
-    __slots__ = ("_available", "_encode", "_ending", "_fetching", "_session", "_timer", "_wanted", "reply")
+    __slots__ = (
+        "_available",
+        "_encode",
+        "_ending",
+        "_fetching",
+        "_gathering",
+        "_lacking",
+        "_session",
+        "_timer",
+        "_wanted",
+        "reply",
+    )
 
     def __init__(
-        self, fetching: Fetching, session: FetchSession, wanted: Wanted, encode: Encode, available_bytes: int
+        self,
+        fetching: Fetching,
+        session: FetchSession,
+        wanted: Wanted,
+        encode: Encode,
+        available_bytes: int,
+        lacking: int,
     ) -> None:
         self._fetching = fetching
         self._session = session
         self._wanted = wanted
         self._encode = encode
         self._available = available_bytes
+        self._lacking = lacking
+        """producers that are expected to send: more than one, or there is something to answer already"""
         self._ending = False
+        self._gathering: asyncio.TimerHandle | None = None
+        """how long they are waited for, once there is something to answer"""
         self.reply = Reply()
         self.reply.abandon = self._stop
         if session.id == NO_SESSION:
@@ -235,6 +275,8 @@ class Poll:
             cast(Poll, session.waiting)._finish()
         session.waiting = self
         self._timer = asyncio.get_running_loop().call_later(wanted.max_wait_ms / 1000, self._give_up)
+        if available_bytes >= wanted.min_bytes:
+            self._gather()
 
     def grew(self, size_bytes: int) -> None:
         self._available += size_bytes
@@ -243,9 +285,25 @@ class Poll:
         if self._wanted.replica_id == CONSUMER:
             self._finish()
         elif not self._ending:
-            # A follower costs as much for one record as for many: what else comes in this turn goes with it.
+            self._lacking -= 1
+            if self._lacking > 0 and self._available < _GATHERED_BYTES:
+                self._gather()
+                return
+            if self._gathering is not None:
+                self._session.returned(in_time=True)
+            # What else comes in this turn goes with it.
             self._ending = True
             asyncio.get_running_loop().call_soon(self._end)
+
+    def _gather(self) -> None:
+        if self._gathering is None:
+            self._gathering = asyncio.get_running_loop().call_later(_GATHERING_S, self._gathered)
+
+    def _gathered(self) -> None:
+        """They did not all come in time."""
+        if not self._ending:
+            self._session.returned(in_time=False)
+            self._end()
 
     def _end(self) -> None:
         if self._session.waiting is self:
@@ -262,6 +320,8 @@ class Poll:
 
     def _stop(self) -> None:
         self._timer.cancel()
+        if self._gathering is not None:
+            self._gathering.cancel()
         if self._session.waiting is self:
             self._session.waiting = None
         if self._session.id == NO_SESSION:

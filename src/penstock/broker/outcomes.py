@@ -25,6 +25,8 @@ class Collected(NamedTuple):
     size_bytes: int
     at_once: bool
     """an error or a divergence is in it: nobody should wait for more"""
+    returning: int = 0
+    """producers that wait for what a follower now has: once they are acked they will send again"""
 
 
 class _Partitions(Protocol):

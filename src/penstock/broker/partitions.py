@@ -226,6 +226,10 @@ class Partitions:
         if self.waiters.hearing:
             self.waiters.heard(partition)
 
+    def awaited(self, partition: Partition, offset: int) -> int:
+        """How many wait for its watermark to come to `offset`, or to one before."""
+        return self.waiters.passing(partition, offset)
+
     def cut(self, partition: Partition, offset: int) -> None:
         """As a follower: drop what is at `offset` and above. The checkpoint file goes first: a crash in between must
         not take the cut for damage."""

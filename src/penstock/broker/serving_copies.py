@@ -23,6 +23,8 @@ class Partitions(Protocol):
 
     def advance(self, partition: Partition) -> None: ...
 
+    def awaited(self, partition: Partition, offset: int) -> int: ...
+
 
 class Follower(Protocol):
     """Who asks, and for how much."""
@@ -65,13 +67,15 @@ class ServingCopies:
     def collect(self, session: FetchSession, follower: Follower, *, first: bool, over: bool) -> Collected:
         """What the marked positions have, until `max_bytes` is used up. `first`: the request has just come, and says
         where the follower is. `over`: its wait is over, and whatever there is to tell is told."""
-        room, total, at_once = follower.max_bytes, 0, False
+        room, total, at_once, returning = follower.max_bytes, 0, False, 0
         outcomes: list[Outcome] = []
         for place in list(session.dirty) if session.incremental else list(session.places.values()):
             if total and room <= 0:
                 break
             try:
                 partition = self._partitions.find(place.topic, place.index)
+                if first:
+                    returning += self._partitions.awaited(partition, place.fetch_offset)
                 fetched = self._copy(partition, place, follower, min(place.max_bytes, room), not total, first)
             except KafkaError as fault:
                 outcomes.append(Outcome(place, told_code(self._partitions, place, fault), None))
@@ -90,7 +94,7 @@ class ServingCopies:
             news = self._news(session, follower, outcomes)
             at_once = at_once or (self._news_at_once and session.incremental and bool(news))
             outcomes += news
-        return Collected(outcomes, outcomes, total, at_once)
+        return Collected(outcomes, outcomes, total, at_once, returning)
 
     def _copy(
         self,

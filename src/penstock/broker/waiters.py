@@ -79,6 +79,10 @@ class Waiters:
         assert partition.high_watermark < offset
         self._passing.setdefault(partition, []).append((offset, then))
 
+    def passing(self, partition: Partition, offset: int) -> int:
+        """How many wait for the watermark to come to `offset`, or to one before."""
+        return sum(1 for one, _ in self._passing.get(partition, ()) if one <= offset)
+
     def moved(self, partition: Partition, size_bytes: int) -> None:
         """The watermark moved past `size_bytes` more bytes: mark, wake, release."""
         if partition.watchers:

@@ -166,3 +166,69 @@ async def test_a_replica_that_is_not_in_sync_gets_nothing_while_its_rate_is_used
     leader.quota.limit = 1 << 60
     third = leader.fetch({1: 1}, wait_ms=0)
     assert isinstance(third, list) and [index for index, size, _ in third if size] == [0]
+
+
+class Producer:
+    """Sends one record at a time, and the next once that one is acked."""
+
+    def __init__(self, leader: Leader, index: int) -> None:
+        self.acked = 0
+        self._leader = leader
+        self._index = index
+
+    def send(self) -> None:
+        self._leader.append(self._index)
+        partition = self._leader.partitions.find("t", self._index)
+        self._leader.partitions.waiters.when_passed(partition, partition.log.end_offset, self._ack)
+
+    def _ack(self) -> None:
+        self.acked += 1
+
+
+def out_of_step(leader: Leader) -> tuple[Producer, Producer, Told | Reply]:
+    """The record of one producer is with the follower, the other's came after it: the follower's next fetch."""
+    one, other = Producer(leader, 0), Producer(leader, 1)
+    one.send()
+    assert isinstance(leader.fetch({}), list)
+    other.send()
+    answer = leader.fetch({0: leader.partitions.find("t", 0).log.end_offset})
+    assert one.acked == 1 and other.acked == 0
+    return one, other, answer
+
+
+@on_a_loop
+async def test_an_answer_waits_for_the_next_record_of_a_producer_that_was_acked_by_the_same_fetch():
+    leader = Leader()
+    leader.begin()
+    one, other, waiting = out_of_step(leader)
+    one.send()
+    assert sorted(index for index, _, _ in await parts(waiting)) == [0, 1]
+    both = leader.fetch({0: 2, 1: 1})
+    assert (one.acked, other.acked) == (2, 1), "in step from here on"
+    other.send()
+    one.send()
+    assert sorted(index for index, _, _ in await parts(both)) == [0, 1]
+
+
+@on_a_loop
+async def test_an_answer_waits_no_longer_than_a_moment_and_not_again_at_once_for_producers_that_take_their_time():
+    leader = Leader()
+    leader.begin()
+    _, _, waiting = out_of_step(leader)
+    assert [index for index, _, _ in await parts(waiting)] == [1]
+    leader.fetch({1: 1}, wait_ms=0)
+    _, _, at_once = out_of_step(leader)
+    assert isinstance(at_once, list)
+
+
+@on_a_loop
+async def test_a_producer_that_is_alone_waits_for_nobody():
+    leader = Leader()
+    leader.begin()
+    alone = Producer(leader, 0)
+    alone.send()
+    leader.fetch({})
+    waiting = leader.fetch({0: 1})
+    alone.send()
+    await asyncio.sleep(0)
+    assert isinstance(waiting, Reply) and waiting.done

@@ -16,6 +16,7 @@ FINAL_EPOCH = -1
 FIRST_EPOCH = 0
 _EPOCH_MAX = 2**31 - 1
 _EVICTABLE_AFTER_MS = 120_000
+_DOUBT_MAX = 64
 
 Place = tuple[str | bytes, int]
 """a partition as its client names it: topic name or topic id, and index"""
@@ -63,7 +64,20 @@ class FetchPartition:
 class FetchSession:
     """A reader's positions. One without an id lives for a single request."""
 
-    __slots__ = ("by_id", "dirty", "epoch", "id", "incremental", "news_ms", "places", "quiet", "used_ms", "waiting")
+    __slots__ = (
+        "by_id",
+        "dirty",
+        "doubt",
+        "epoch",
+        "id",
+        "incremental",
+        "news_ms",
+        "places",
+        "quiet",
+        "rest",
+        "used_ms",
+        "waiting",
+    )
 
     def __init__(self, session_id: int, by_id: bool, now_ms: int) -> None:
         self.id = session_id
@@ -82,6 +96,24 @@ class FetchSession:
         self.waiting: object | None = None
         """the long poll that waits on this session, if any"""
         self.used_ms = now_ms
+        self.rest = 0
+        """so many answers are not held back"""
+        self.doubt = 1
+        """what `rest` becomes where producers do not return once more"""
+
+    def trusts(self) -> bool:
+        """Whether this answer may be held back for producers that are about to return."""
+        if self.rest:
+            self.rest -= 1
+            return False
+        return True
+
+    def returned(self, in_time: bool) -> None:
+        """An answer was held back for producers. Where they think before they send again, it soon seldom is."""
+        if in_time:
+            self.doubt = 1
+        else:
+            self.rest, self.doubt = self.doubt, min(2 * self.doubt, _DOUBT_MAX)
 
     def put(self, topic: str | bytes, index: int) -> FetchPartition:
         place = self.places.get((topic, index))
