@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Where somebody's environment has it, every broker and every process of Spark's would compile all modules at each start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test lint fuzz prove bench bench-cluster bench-spark clean
 
 setup: $(STAMP)
