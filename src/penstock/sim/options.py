@@ -31,6 +31,9 @@ FAULTS = _FIRST_FAULTS + LATER_FAULTS
 _EVENTS_A_SEGMENT_BYTE = 10
 """so that a long run has no more segments than a short one: a broker looks at each of them when it starts"""
 
+MODERN_GROUPS_FROM = 1_001
+"""from this seed on runs have consumer groups and share groups: those below are as they were recorded"""
+
 RACK_FAULTS = ("kill", "power", "torn", "stop", "reset", "clock", "client")
 """beside the loss of a rack. None of them holds an answer back, so that what a reader gets tells where it came from"""
 
@@ -85,6 +88,8 @@ def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
     random = Random(f"options {seed}")
     later = Random(f"later options {seed}")
     transactional = Random(f"transactions {seed}")
+    groups = Random(f"groups {seed}")
+    modern = seed >= MODERN_GROUPS_FROM
     flush = nodes == 1 or random.random() < 0.5
     return Options(
         seed=seed,
@@ -112,6 +117,8 @@ def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:
         fault_ms=random.choice((200, 1_000, 4_000)),
         transactors=transactional.choice((0, 0, 1, 2)),
         copiers=transactional.choice((0, 0, 1)),
+        consumers=groups.choice((0, 2, 3)) if modern else 0,
+        sharers=groups.choice((0, 2, 3)) if modern else 0,
     )
 
 
@@ -126,5 +133,7 @@ def draw_racks(seed: int, nodes: int = 3, events: int = 10_000, racks: int = 3, 
         faults=tuple(kind for kind in options.faults if kind in RACK_FAULTS),
         transactors=0,
         copiers=0,
+        consumers=0,
+        sharers=0,
         racks=racks,
     )

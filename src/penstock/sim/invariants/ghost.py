@@ -187,6 +187,8 @@ class Ghost:
         where = f"{node.host} {probe.name}"
         self._see_cleaned(probe)
         copy.see_disk(probe)
+        if probe.start > copy.end:
+            self._begun_anew(where, copy, probe)
         if probe.end > copy.end:
             try:
                 self._grown(where, copy, probe)
@@ -209,6 +211,12 @@ class Ghost:
             self.led(node, probe)
         self.moving(node, copy, probe)
         copy.see(probe)
+
+    def _begun_anew(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
+        """A follower had less than its leader has kept, and goes on where that one begins."""
+        if probe.leads or probe.start > self.high_watermark.get(probe.name, 0):
+            self._tell("R14", f"{where} begins at {probe.start}, and had come to {copy.end}")
+        copy.end = probe.start
 
     def _led(self, node: Node, copy: Copy, probe: PartitionProbe) -> None:
         """It leads in an epoch that is new to it."""
