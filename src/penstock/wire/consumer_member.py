@@ -37,8 +37,9 @@ class ConsumerMember:
         self._epoch = JOIN_EPOCH
         self._owned: dict[TopicPartition, bytes] = {}
         """what we have, with the ids of the topics."""
-        self._said: dict[TopicPartition, bytes] = {}
-        """what the coordinator believes that we have."""
+        self._said: dict[TopicPartition, bytes] | None = {}
+        """what the coordinator believes that we have; None: it has told us of another assignment, and is to hear what
+        became of that, also where nothing did: until it has, it takes us for holding on to what we had."""
         self._told: dict[bytes, list[int]] = {}
         """what we are to have, by topic id."""
         self._says_all = True
@@ -124,7 +125,7 @@ class ConsumerMember:
         owned = dict(self._owned)
         answer = yield from self._ask(self._request(), timeout_ms)
         self._epoch = answer.member_epoch
-        self._said = owned
+        self._said = owned if answer.assignment is None else None
         self._says_all = self.needs_join = False
         self._failures = 0
         if answer.assignment is not None:

@@ -139,6 +139,17 @@ def test_what_is_to_go_is_given_up_before_the_coordinator_is_told() -> None:
     assert me.assignment == [T1]
 
 
+def test_an_assignment_that_changes_nothing_here_is_acknowledged_too() -> None:
+    """The coordinator may wait for us to give up what we were never told that we have."""
+    group, me = joined()
+    acknowledge(group, me)
+    group.script.now_ms += INTERVAL_MS
+    group.assigned = [0, 1]
+    group.script.run(me.heartbeat())
+    acknowledge(group, me)
+    assert owned(group.heartbeats()[-1]) == [0, 1]
+
+
 def test_after_a_lost_answer_everything_is_said_again() -> None:
     group, me = joined()
     acknowledge(group, me)
