@@ -7,7 +7,7 @@ starts, `.kafka_cleanshutdown` that the last stop was clean; the marker is remov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from penstock.base.errors import DecodeError
 from penstock.base.ids import METADATA_TOPIC, TopicPartition, id_text
@@ -53,8 +53,9 @@ class LogDirectory:
         self._is_ours = True
         """Nobody else has written here since we did."""
 
-    def begin(self, topics: Mapping[str, bytes], registered: bytes | None) -> None:
-        """Before any log is opened: the marker goes, deleted partitions go on the list, strangers are set aside."""
+    def begin(self, topics: Mapping[str, bytes], registered: bytes | None, wanted: Container[str] = ()) -> None:
+        """Before any log is opened: the marker goes, deleted partitions go on the list, strangers are set aside. Those
+        that are `wanted` are looked at when they are opened."""
         self._registered = registered
         self._is_ours = registered is None or id_text(registered) in self._read_incarnations()
         if not self._is_ours:
@@ -63,13 +64,15 @@ class LogDirectory:
             self.disk.remove(CLEAN_SHUTDOWN)
             self.disk.sync_directory("")
         for name in self.disk.list(""):
+            if name in wanted:
+                continue
             if name.endswith(_DELETE_SUFFIX):
                 self._doomed.append(name)
                 continue
             topic, dash, index = name.rpartition("-")
             if not dash or not index.isdigit() or topic == METADATA_TOPIC:
                 continue
-            if topic not in topics or self._belongs_to_another(name, topics[topic]):
+            if topic not in topics or self._owner(name) not in (None, topics[topic]):
                 self._set_aside(name)
 
     def open_again(self, name: TopicPartition, config: LogConfig, now_ms: int, sound_offset: int) -> Log:
@@ -91,6 +94,11 @@ class LogDirectory:
 
     def open_log(self, name: TopicPartition, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
         directory = str(name)
+        owner = self._owner(directory)
+        if owner not in (None, topic_id):
+            self._set_aside(directory)
+            self._forget(name)
+            self._checkpoints.forget([name])
         opened = Log.open(
             self.disk,
             directory,
@@ -102,7 +110,8 @@ class LogDirectory:
             sums_hold=self._is_ours,
         )
         opened.clean_offset = self._clean_offsets.get(name)
-        self._write_metadata(directory, topic_id)
+        if owner != topic_id:
+            self._write_metadata(directory, topic_id)
         for damage in opened.damage:
             log.error(
                 "a log is damaged below its durable point: it is read-only", partition=directory, damage=str(damage)
@@ -127,10 +136,11 @@ class LogDirectory:
         target = names.deleted_directory(str(name), self._random.bytes(16).hex())
         self.disk.rename(str(name), target)
         self._doomed.append(target)
-        self._start_offsets.pop(name, None)
-        self._clean_offsets.pop(name, None)
-        self._recovery_points.pop(name, None)
-        self._watermarks.pop(name, None)
+        self._forget(name)
+
+    def _forget(self, name: TopicPartition) -> None:
+        for known in (self._start_offsets, self._clean_offsets, self._recovery_points, self._watermarks):
+            known.pop(name, None)
 
     def doomed(self) -> list[str]:
         """What is to be removed from the disk; the caller does it, as a job."""
@@ -172,23 +182,19 @@ class LogDirectory:
     def _write_metadata(self, directory: str, topic_id: bytes) -> None:
         """`partition.metadata`, where it is missing or unreadable. It is not synced: ten thousand syncs would hold up a
         large topic for a minute, and a file that a power loss takes is written again here."""
-        path = f"{directory}/{names.PARTITION_METADATA}"
-        wanted = encode_partition_metadata(topic_id)
-        file = self.disk.open(path, create=True)
+        file = self.disk.open(f"{directory}/{names.PARTITION_METADATA}", create=True)
         try:
-            if file.pread(len(wanted) + 1, 0) != wanted:
-                file.truncate(0)
-                file.write(wanted)
+            file.truncate(0)
+            file.write(encode_partition_metadata(topic_id))
         finally:
             file.close()
 
-    def _belongs_to_another(self, directory: str, topic_id: bytes) -> bool:
+    def _owner(self, directory: str) -> bytes | None:
+        """The id of the topic that a log belongs to; None where nothing says so that can be read."""
         try:
-            return decode_partition_metadata(self.disk.read(f"{directory}/{names.PARTITION_METADATA}")) != topic_id
-        except FileNotFoundError:
-            return False
-        except DecodeError:
-            return False
+            return decode_partition_metadata(self.disk.read(f"{directory}/{names.PARTITION_METADATA}"))
+        except (FileNotFoundError, DecodeError):
+            return None
 
     def _set_aside(self, directory: str) -> None:
         target = (

@@ -118,7 +118,13 @@ class Partitions:
         self._know(image)
         me = image.brokers.get(self._node_id)
         topics = {topic.name: topic.id for topic in image.topics.values()}
-        self.directory.begin(topics, None if me is None else me.incarnation_id)
+        wanted = {
+            f"{topic.name}-{index}"
+            for topic in image.topics.values()
+            for index, one in topic.partitions.items()
+            if self._node_id in one.replicas
+        }
+        self.directory.begin(topics, None if me is None else me.incarnation_id, wanted)
         changes = Changes([], [], [], [])
         for topic in image.topics.values():
             self._place(image, topic, changes)
