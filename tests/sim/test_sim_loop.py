@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from random import Random
 
 import pytest
 
 from penstock.broker.config import Listener
+from penstock.sim.disk import SimDisk
 from penstock.sim.loop import new_sim_loop
 from penstock.sim.network import Network
 from penstock.sim.process import Process
@@ -161,3 +163,40 @@ def test_a_paused_process_takes_what_came_meanwhile_when_it_goes_on() -> None:
 
     room.go(talk())
     assert [(when_ms >= 6_000, data) for when_ms, data in room.heard] == [(True, b"wake up")]
+
+
+def test_what_the_dead_held_is_let_go_and_changes_nothing() -> None:
+    """A `finally` of theirs reaches neither the disk nor the network, and wakes nobody."""
+    room, disk = Room(), SimDisk(Random(1))
+    held = bytearray(1)
+
+    async def linger(kept: object) -> None:
+        transport = await room.connect()
+        try:
+            await asyncio.sleep(3_600)
+        finally:
+            room.loop.call_later(1, held.extend, b"timer")
+            transport.abort()
+            disk.open("x", create=True)
+
+    def kill() -> None:
+        room.network.kill(room.client)
+        room.client.die()
+
+    things = [_Kept(held)]
+    kept = weakref.ref(things[0])
+    room.loop.spawn(room.client, linger(things.pop()))
+    room.loop.after(1_000_000, None, b"kill", kill)
+    room.loop.run_while(lambda: True)
+    events = room.loop.events
+    assert kept() is not None and room.loop.time() < 2
+    with disk.out_of_reach():
+        room.loop.bury([room.client])
+    room.loop.run_while(lambda: True)
+    assert kept() is None, "nothing holds it any more"
+    assert (room.loop.events - events, held, disk.exists("x"), room.loop.faults) == (0, bytearray(1), False, [])
+
+
+class _Kept:
+    def __init__(self, what: object) -> None:
+        self.what = what

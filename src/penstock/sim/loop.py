@@ -17,6 +17,7 @@ import hashlib
 import heapq
 import math
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, Unpack
@@ -165,7 +166,10 @@ class SimLoop(asyncio.AbstractEventLoop):
     ) -> SimHandle:
         """An event in a process, or in nobody's: the network, a fault."""
         context = self._nobody if process is None else process.context
-        return self._schedule(SimHandle(when_us, callback, args, context, process, tag))
+        handle = SimHandle(when_us, callback, args, context, process, tag)
+        self._number += 1
+        heapq.heappush(self._due, (when_us, self._number, handle))
+        return handle
 
     def after(
         self, delay_us: int, process: Process | None, tag: bytes, callback: Callable[..., object], *args: Any
@@ -206,7 +210,8 @@ class SimLoop(asyncio.AbstractEventLoop):
                 process.context.run(process.bury)
             self._due = [one for one in self._due if one[2].is_wanted]
             heapq.heapify(self._due)
-            gc.collect()
+            with warnings.catch_warnings(category=RuntimeWarning, action="ignore"):
+                gc.collect()  # what they had begun and never awaited is no news
         finally:
             self._burying = False
 
@@ -240,7 +245,11 @@ class SimLoop(asyncio.AbstractEventLoop):
     ) -> SimHandle:
         if context is None:
             context = contextvars.copy_context()
-        return self._schedule(SimHandle(math.ceil(when * 1e6), callback, args, context, owner(context), b"timer"))
+        when_us = math.ceil(when * 1e6)
+        handle = SimHandle(when_us, callback, args, context, owner(context), b"timer")
+        self._number += 1
+        heapq.heappush(self._due, (when_us, self._number, handle))
+        return handle
 
     def call_later(
         self,

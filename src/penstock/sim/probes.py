@@ -69,6 +69,17 @@ class QuorumProbe(NamedTuple):
     voters: tuple[int, ...]
 
 
+_quorum_mark = attrgetter(
+    "epoch",
+    "high_watermark",
+    "role",
+    "voted",
+    "log.log.end_offset",
+    "log.log._durability.synced_offset",
+    "log.log.start_offset",
+)
+
+
 def moved_quorum(node: Node, marks: dict[int, Mark]) -> QuorumProbe | None:
     """Where the node is not as `marks` has it, which is brought up to date; None where it is, or where the process has
     not read its disk yet."""
@@ -76,12 +87,11 @@ def moved_quorum(node: Node, marks: dict[int, Mark]) -> QuorumProbe | None:
     if quorum is None:
         return None
     raft = quorum._raft
-    log, watermark = raft.log, raft.high_watermark
-    state = log.log
-    mark = (raft.epoch, watermark, raft.role, raft.voted, state.end_offset, state.synced_offset, state.start_offset)
+    mark = _quorum_mark(raft)
     if marks.get(node.id) == mark:
         return None
     marks[node.id] = mark
+    log, watermark = raft.log, raft.high_watermark
     return QuorumProbe(
         raft.epoch,
         raft.is_leading,

@@ -33,8 +33,10 @@ class QuorumGhost:
 
     def touched(self, node: Node) -> None:
         probe = moved_quorum(node, self._marks)
+        if probe is None:
+            return
         before = self._seen.get(node.id)
-        if probe is None or probe == before:
+        if probe == before:
             return
         self._seen[node.id] = probe
         if before is not None:
