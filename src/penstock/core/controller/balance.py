@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from penstock.base.ids import INTERNAL_TOPICS
 from penstock.core.controller.elections import Election, Wish, decide_change
 from penstock.core.controller.outlook import Outlook
 from penstock.core.controller.reassignments import is_moving, move
@@ -23,6 +24,7 @@ EMPTY_BYTES = 1_048_576
 _TOLERANCE = 0.1
 """of the mean load: a smaller gap between two brokers is left alone"""
 _LEADERS_APART_MIN = 2
+"""of two brokers, and more where they lead many: each change makes clients look for the leader again"""
 
 Place = tuple[bytes, int]
 """A partition: its topic's id and its number."""
@@ -151,13 +153,21 @@ def _leader_changes(outlook: Outlook, scales: _Scales, limit: int) -> Iterator[M
 
 
 def _best_leader(scales: _Scales, taken: set[Place]) -> tuple[Topic, int, int, int] | None:
+    """A partition of the broker that leads the most, for the one that leads the least. Coordinators move last: all
+    their groups and transactions would have to find the new one."""
     order = scales.by_load(scales.leaders_of)
+    mean = sum(scales.leaders_of.values()) / len(order)
     for source in reversed(order):
         for target in order:
-            if scales.leaders_of[source] - scales.leaders_of[target] < _LEADERS_APART_MIN:
+            if scales.leaders_of[source] - scales.leaders_of[target] < max(_LEADERS_APART_MIN, mean * _TOLERANCE):
                 break
-            for topic, index, partition in scales.partitions():
-                fits = partition.replicas[0] == source and target in partition.isr and not is_moving(partition)
-                if fits and (topic.id, index) not in taken:
-                    return topic, index, source, target
+            fitting = (
+                (topic, index, source, target)
+                for topic, index, partition in scales.partitions()
+                if partition.replicas[0] == source and target in partition.isr and not is_moving(partition)
+                if (topic.id, index) not in taken
+            )
+            found = min(fitting, key=lambda one: one[0].name in INTERNAL_TOPICS, default=None)
+            if found is not None:
+                return found
     return None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.base.ids import OFFSETS_TOPIC
 from penstock.core.controller.balance import Limits, decide_balance
 from penstock.core.metadata.image import Image
 from penstock.protocol.generated.partition_change_record import PartitionChangeRecord
@@ -109,6 +112,29 @@ def test_a_leader_changes_only_to_a_replica_in_sync():
     changed = balanced(image)
     assert {one.leader for one in changed} == {3}
     assert len(changed) == 2
+
+
+def test_a_small_difference_among_many_leaders_is_left_alone():
+    """Each change has clients find another leader, or coordinator: a suite saw theirs move every minute."""
+    order = {1: [1, 2, 3, 4], 2: [2, 3, 4, 1], 3: [3, 4, 1, 2], 4: [4, 1, 2, 3]}
+
+    def leading(*counts: int) -> Image:
+        return cluster(*[partition(order[broker]) for broker, count in enumerate(counts, 1) for _ in range(count)])
+
+    assert balanced(leading(31, 31, 29, 29)) == []
+    assert len(balanced(leading(33, 29, 29, 29))) == 2
+    assert len(balanced(leading(3, 1, 1, 1))) == 1
+
+
+def test_coordinators_are_the_last_to_move():
+    image = cluster(*[partition([1, 2, 3, 4]) for _ in range(4)])
+    orders = image.topics["orders"]
+    offsets = orders._replace(name=OFFSETS_TOPIC, id=b"c" * 16)
+    image = replace(
+        image, topics={OFFSETS_TOPIC: offsets, "orders": orders}, topics_by_id={offsets.id: offsets, orders.id: orders}
+    )
+    moved = [record.topic_id for record in balanced(image)]
+    assert moved == [orders.id] * 4 + [offsets.id] * 2
 
 
 def test_a_cluster_of_one_has_nothing_to_balance():
