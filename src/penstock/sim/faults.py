@@ -88,6 +88,7 @@ class Nemesis:
             node.disk.calm()
             if node.lost:
                 continue
+            self._cluster.slow(node, self._options.job_us)
             self._cluster.resume(node)
             if node.suspect:
                 self._cluster.power_loss(node)
