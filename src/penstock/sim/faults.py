@@ -86,6 +86,8 @@ class Nemesis:
         self._cluster.job_us = self._options.job_us
         for node in self._cluster.nodes:
             node.disk.calm()
+            # Two jumps may come to more than an hour: such a broker refuses the times of all producers, and rightly so.
+            node.clock.skew_ms = 0
             if node.lost:
                 continue
             self._cluster.slow(node, self._options.job_us)
@@ -275,7 +277,9 @@ class Nemesis:
     def _may_strike(self, kind: str, node: Node) -> bool:
         if self._mending is None or kind not in _CRASHING or (self._mending is node and not self.is_damaged):
             return True
-        if is_whole(self._cluster.nodes) and not self.is_damaged:
+        # Power that is to go in the middle of an operation goes later, when all may be whole once more.
+        to_come = self._mending.suspect or not self._mending.disk.is_sound
+        if is_whole(self._cluster.nodes) and not self.is_damaged and not to_come:
             self._mending = None
         return self._mending is None
 

@@ -45,6 +45,8 @@ class PartitionProbe(NamedTuple):
     """of a leader: those whose copies it waits for"""
     changing: bool
     """a leader's change of the ISR is under way"""
+    partition_epoch: int
+    """of a leader: counts the changes of the ISR"""
     epoch_start: int
     """of a leader: where the log ended when its epoch began"""
     last_stable: int
@@ -144,7 +146,7 @@ _mark = attrgetter(
     "log.clean_offset",
     "leading",
 )
-_leaders_mark = attrgetter("isr", "maximal_isr")
+_leaders_mark = attrgetter("isr", "maximal_isr", "partition_epoch")
 
 
 def moved_partitions(node: Node, marks: dict[Partition, Mark]) -> Iterator[PartitionProbe]:
@@ -185,6 +187,7 @@ def probe_of(partition: Partition) -> PartitionProbe:
         () if leading is None else leading.isr,
         () if leading is None else leading.maximal_isr,
         leading is not None and leading.pending is not None,
+        -1 if leading is None else leading.partition_epoch,
         -1 if leading is None else leading.epoch_start,
         partition.last_stable_offset,
     )

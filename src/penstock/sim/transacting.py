@@ -189,6 +189,8 @@ class Transacting:
         try:
             places = [TopicPartition(self._workload.topic, number) for number in range(self._options.partitions)]
             known = await connection.run(fetch_offsets(connection.cluster, COPIERS.group_id, places))
+            # The last commit may have been carried out without its answer having arrived.
+            self.copied_to |= {place.partition: committed.offset for place, committed in known.items()}
             fetcher = aio.Fetcher(connection, _reading(0))
             fetcher.assign({place: known[place].offset if place in known else EARLIEST for place in places})
             while not self._is_copied():

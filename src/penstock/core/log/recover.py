@@ -173,7 +173,7 @@ def _scan(loaded: Loaded, disk: Disk, directory: str, recovery_point: int, *, re
             _stop_at(loaded, slot, fault, recovery_point)
             break
         if following is not None:
-            loaded.unsynced += segment.seal(following.base_offset)
+            loaded.unsynced += segment.seal(following.base_offset, again=True)
             segment.cool()
     if not loaded.damage and loaded.end_offset < recovery_point:
         reason = f"the log ends here, offsets up to {recovery_point} were durable"
@@ -222,7 +222,7 @@ def _scan_segment(loaded: Loaded, segment: Segment, recovery_point: int, followi
         return fault_found
     if doubtful is not None:
         _record(loaded, segment, *doubtful)
-    if written is None or entries > segment.sums.batches():
+    if following is None and (written is None or entries > segment.sums.batches()):
         # The entries of batches that are gone must not come back and speak against what is written here next.
         segment.sums.write().sync()
     return None

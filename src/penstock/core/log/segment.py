@@ -280,8 +280,9 @@ class Segment:
         if position == 0:
             self.first_timestamp = NO_TIMESTAMP
 
-    def seal(self, next_base_offset: int) -> list[File]:
-        """Write the indexes beside the log. Returns every file that must be synced before the segment is durable."""
+    def seal(self, next_base_offset: int, *, again: bool = False) -> list[File]:
+        """Write the indexes beside the log. Returns every file that must be synced before the segment is durable.
+        `again`: it was sealed before, and must not be without a seal on the way."""
         self.sums.seal(self.size, next_base_offset)
         self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
         written = [
@@ -291,7 +292,10 @@ class Segment:
         ]
         if self.aborted or self.disk.exists(self.path(names.TXN_INDEX)):
             written.append(self._write(names.TXN_INDEX, txn_index.encode(self.aborted)))
-        written.append(self.sums.write())
+        if again:
+            self.sums.replace()
+        else:
+            written.append(self.sums.write())
         self.sealed = True
         return written
 

@@ -112,6 +112,17 @@ class Sums:
         self.pending = bytearray()
         return self.file
 
+    def replace(self) -> None:
+        """All entries in the place of what the file has, in one step: a crash must not take a seal away, for what lies
+        behind it would be taken for the rest of a log that has lost its end."""
+        assert not self.stored_bytes
+        content = bytes(self.pending)
+        self._file = None
+        if not self.disk.exists(self.path) or self.disk.read(self.path) != content:
+            self.disk.replace(self.path, content)
+        self.stored_bytes = len(content)
+        self.pending = bytearray()
+
     def entries(self, from_position: int) -> Iterator[Sum]:
         """The entries of the batches at `from_position` and beyond. It ends early at an entry whose chain is broken:
         from there on the file vouches for nothing."""

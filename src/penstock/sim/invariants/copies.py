@@ -37,6 +37,7 @@ class Copy:
         "newest",
         "on_disk",
         "open",
+        "partition_epoch",
         "recent",
         "synced",
     )
@@ -59,6 +60,7 @@ class Copy:
         self.led = -1
         """the epoch in which it was last seen leading"""
         self.isr: tuple[int, ...] = ()
+        self.partition_epoch = -1
         self.durable = 0
         """what was synced, or is in a page cache that still stands"""
         self.on_disk = 0
@@ -92,7 +94,7 @@ class Copy:
 
     def see(self, probe: PartitionProbe) -> None:
         self.end, self.synced, self.high_watermark = probe.end, probe.synced, probe.high_watermark
-        self.epoch, self.last_stable = probe.epoch, probe.last_stable
+        self.epoch, self.partition_epoch, self.last_stable = probe.epoch, probe.partition_epoch, probe.last_stable
 
     def see_disk(self, probe: PartitionProbe) -> None:
         self.on_disk = min(max(self.on_disk, probe.synced), probe.end)

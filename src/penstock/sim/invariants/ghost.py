@@ -94,10 +94,14 @@ class Ghost:
     def gone(self, node: Node, *, lost_power: bool) -> None:
         """The process is about to go; what is durable of its logs must come back."""
         self._marks.pop(node.id, None)
-        for (node_id, _), copy in self.copies.items():
+        # A follower's log that was being cut when its disk failed is shorter already than it says.
+        cut = (
+            {one.name for one in partitions_of(node) if one.failure is not None and not one.leads} if node.ready else ()
+        )
+        for (node_id, name), copy in self.copies.items():
             if node_id == node.id:
                 if node.ready:
-                    copy.durable = copy.end
+                    copy.durable = copy.high_watermark if name in cut else copy.end
                 if lost_power:
                     copy.durable = min(copy.durable, copy.synced)
 
@@ -266,7 +270,9 @@ class Ghost:
         copy.isr = probe.isr
 
     def _leader_moved(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
-        if probe.under_min_isr and probe.epoch == copy.epoch and probe.high_watermark > copy.high_watermark:
+        # One event may bring several changes of the ISR, and the watermark may move between them.
+        same_isr = probe.epoch == copy.epoch and probe.partition_epoch == copy.partition_epoch
+        if probe.under_min_isr and same_isr and probe.high_watermark > copy.high_watermark:
             self._tell("R6", f"{where}: the watermark moves while too few copies are in sync")
         if probe.high_watermark < copy.high_watermark and probe.epoch == copy.epoch:
             self._tell("R6", f"{where}: the watermark went back from {copy.high_watermark} to {probe.high_watermark}")
