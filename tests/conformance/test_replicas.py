@@ -206,6 +206,30 @@ def test_a_consumer_reads_from_the_replica_in_its_rack(nodes: ThreeNodes) -> Non
     assert fetch(near).preferred_read_replica == -1
 
 
+def test_a_consumer_that_comes_back_to_the_leader_is_sent_away_again(nodes: ThreeNodes) -> None:
+    """In a session it need not name its position again: nothing of it has changed."""
+    topic = make_topic(nodes)
+    produce(nodes, topic, 10)
+    leader, _ = leader_and_isr(nodes, topic)
+    near = next(node for node in NODES if node != leader)
+    wanted = FetchTopic(
+        topic_id=topic_id(nodes, topic),
+        partitions=[FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000_000)],
+    )
+
+    def fetch(session_id: int, session_epoch: int, topics: list[FetchTopic]) -> Any:
+        request = FetchRequest(max_wait_ms=100, min_bytes=1, rack_id=f"r{near}", topics=topics)
+        request.session_id, request.session_epoch = session_id, session_epoch
+        return ask(nodes, leader, request)
+
+    def sent_to(answer: Any) -> list[int]:
+        return [one.preferred_read_replica for topic in answer.responses for one in topic.partitions]
+
+    until(lambda: sent_to(fetch(0, -1, [wanted])) == [near], "the leader sends the consumer away")
+    session_id = fetch(0, 0, [wanted]).session_id
+    assert [sent_to(fetch(session_id, epoch, [])) for epoch in (1, 2)] == [[near], [near]]
+
+
 def test_a_group_goes_on_when_its_coordinator_dies(nodes: ThreeNodes) -> None:
     topic, group = make_topic(nodes), f"group-{uuid4().hex[:8]}"
     produce(nodes, topic, 20)

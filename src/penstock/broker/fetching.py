@@ -154,10 +154,11 @@ class Fetching:
                 continue
             room -= fetched.size_bytes
             total += fetched.size_bytes
-            at_once = at_once or fetched.diverging is not None or fetched.preferred != NO_PREFERENCE
+            redirects = fetched.diverging is not None or fetched.preferred != NO_PREFERENCE
+            at_once = at_once or redirects
             outcome = Outcome(place, ErrorCode.NONE, fetched)
             seen.append(outcome)
-            if not incremental or fetched.size_bytes or fetched.diverging or _news(place, fetched):
+            if not incremental or fetched.size_bytes or redirects or _news(place, fetched):
                 outcomes.append(outcome)
         return Collected(outcomes, seen, total, at_once)
 
@@ -223,8 +224,9 @@ def _lacking(session: FetchSession, collected: Collected) -> int:
 
 
 def _has_more(place: FetchPartition, fetched: Fetched) -> bool:
+    """A reader that was sent to another replica may come back with the same position, which it need not name again."""
     limit = fetched.high_watermark if fetched.aborted is None else fetched.last_stable_offset
-    return fetched.diverging is None and fetched.preferred < 0 and place.fetch_offset < limit
+    return fetched.diverging is None and (fetched.preferred != NO_PREFERENCE or place.fetch_offset < limit)
 
 
 def _news(place: FetchPartition, fetched: Fetched) -> bool:
