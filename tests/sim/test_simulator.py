@@ -100,6 +100,11 @@ def test_a_coordinator_that_comes_back_may_hold_what_was_never_committed() -> No
     assert simulate_seed(412, nodes=3, events=3_500).violations == []
 
 
+def test_clocks_that_jumped_are_right_again_when_all_else_is_mended() -> None:
+    """A run in which a broker's clock was more than an hour behind for good: it refused every producer's time."""
+    assert simulate_seed(1013, nodes=3, events=5_000).violations == []
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1, 1_000, 50))
 def test_three_brokers_lose_nothing_over_many_seeds(first: int) -> None:
