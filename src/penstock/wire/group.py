@@ -8,7 +8,7 @@ told before partitions go to somebody else (`Revoked`), when they may already ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TopicPartition
@@ -20,6 +20,7 @@ from penstock.protocol.generated.leave_group_request import LeaveGroupRequest, M
 from penstock.protocol.generated.leave_group_response import LeaveGroupResponse
 from penstock.protocol.generated.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from penstock.protocol.generated.sync_group_response import SyncGroupResponse
+from penstock.protocol.message import Message
 from penstock.wire.assignors import (
     ASSIGNORS,
     Subscription,
@@ -38,6 +39,27 @@ PROTOCOL_TYPE = "consumer"
 
 GENERATION_OVER = frozenset({ErrorCode.REBALANCE_IN_PROGRESS})
 MEMBERSHIP_OVER = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
+
+
+class Answer(Protocol):
+    error_code: int
+
+
+T = TypeVar("T", bound=Answer)
+
+
+def ask_group(cluster: Cluster, group_id: str, request: Message, answer: type[T], timeout_ms: int) -> Conversation[T]:
+    """Ask the group's coordinator what has one error for all of it."""
+    return ask_coordinator(
+        cluster,
+        CoordinatorKind.GROUP,
+        group_id,
+        request,
+        answer,
+        lambda reply: reply.error_code,
+        timeout_ms=timeout_ms,
+        channel=CHANNEL,
+    )
 
 
 class Assigned(NamedTuple):
@@ -133,7 +155,8 @@ class Member:
         )
         self._heartbeat_due_ms = now_ms + self._settings.heartbeat_interval_ms
         try:
-            yield from self._ask(request, HeartbeatResponse, self._settings.session_timeout_ms)
+            timeout_ms = self._settings.session_timeout_ms
+            yield from ask_group(self._cluster, self._settings.group_id, request, HeartbeatResponse, timeout_ms)
         except KafkaError as error:
             yield from self.refused(error)
         if self._counts is not None and self._counts != self._count_partitions(list(self._counts)):
@@ -155,28 +178,13 @@ class Member:
             member = MemberIdentity(member_id=self._member_id, reason="the consumer was closed")
             request = LeaveGroupRequest(group_id=self._settings.group_id, members=[member])
             try:
-                yield from self._ask(request, LeaveGroupResponse, REQUEST_TIMEOUT_MS)
+                yield from ask_group(
+                    self._cluster, self._settings.group_id, request, LeaveGroupResponse, REQUEST_TIMEOUT_MS
+                )
             except KafkaError as error:
                 if error.code is not ErrorCode.UNKNOWN_MEMBER_ID:
                     raise
         self._member_id, self._generation, self.needs_join = "", -1, True
-
-    def _ask(
-        self,
-        request: HeartbeatRequest | LeaveGroupRequest,
-        answer: type[HeartbeatResponse] | type[LeaveGroupResponse],
-        timeout_ms: int,
-    ) -> Conversation[None]:
-        yield from ask_coordinator(
-            self._cluster,
-            CoordinatorKind.GROUP,
-            self._settings.group_id,
-            request,
-            answer,
-            lambda reply: reply.error_code,
-            timeout_ms=timeout_ms,
-            channel=CHANNEL,
-        )
 
     def _join(self) -> Conversation[JoinGroupResponse | None]:
         """None: the coordinator gave us a member id and wants to be asked again with it (KIP-394)."""

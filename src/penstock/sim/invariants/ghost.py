@@ -95,9 +95,7 @@ class Ghost:
         """The process is about to go; what is durable of its logs must come back."""
         self._marks.pop(node.id, None)
         # A follower's log that was being cut when its disk failed is shorter already than it says.
-        cut = (
-            {one.name for one in partitions_of(node) if one.failure is not None and not one.leads} if node.ready else ()
-        )
+        cut = {one.name for one in partitions_of(node) if one.failure is not None and not one.leads}
         for (node_id, name), copy in self.copies.items():
             if node_id == node.id:
                 if node.ready:
