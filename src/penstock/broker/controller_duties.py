@@ -148,9 +148,17 @@ class ControllerDuties:
         limits = self._balancing.limits
         try:
             sizes = await self._balancing.sizes(self._controller.image)
-            await self._change(lambda image: decide_balance(image, self._controller.node, sizes, limits))
+            if sizes is None:
+                sizes, limits = {}, limits._replace(moves=0)
+            node = self._controller.node
+            moving_bytes = await self._controller.change(lambda image: decide_balance(image, node, sizes, limits))
         except KafkaError as error:
             log.warning("data and leaders could not be evened", fault=str(error))
+            return
+        if self._due_ms:
+            next_ms = self._clock.monotonic_ms() + self._balancing.rest_ms(moving_bytes)
+            self._due_ms["balance"] = min(self._due_ms["balance"], next_ms)
+            self._stirred.set()
 
     async def _change(self, decide: Callable[[Image], list[Message]]) -> None:
         await self._controller.change(lambda image: Result(None, decide(image)))

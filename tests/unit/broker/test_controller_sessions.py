@@ -241,3 +241,49 @@ def test_a_broker_that_does_not_tell_the_balancer_its_sizes_keeps_no_other_from_
         await bench.duties.stop()
 
     story(told)
+
+
+def test_while_there_is_something_to_move_the_balancer_looks_again_soon(monkeypatch):
+    """Else a broker that is added waits a minute for every four of its copies, however small they are."""
+    rounds: list[int] = []
+
+    async def told(bench: Bench) -> None:
+        async def sizes(*_: object) -> dict[Place, int]:
+            rounds.append(bench.now.ms // 1000)
+            return {}
+
+        monkeypatch.setattr(Balancing, "sizes", sizes)
+        bench.log.image = cluster(*[partition([1])] * 8, alive=(1, 2))
+        await bench.after(0)
+        for _ in range(200):
+            await bench.beat(1, "a")
+            await bench.beat(2, "b")
+            await bench.after(1_000)
+            await asyncio.sleep(0)
+            if bench.now.ms == 71_000:
+                bench.log.image = cluster(*[partition([1]), partition([2])] * 4, alive=(1, 2))
+            while bench.duties._evening is not None and not bench.duties._evening.done():
+                await asyncio.sleep(0)
+        await bench.duties.stop()
+
+    story(told)
+    assert rounds == [60, 65, 70, 75, 135, 195], "on their way from 60 on, there before 75"
+
+
+def test_no_data_is_moved_by_guesses_while_a_broker_does_not_tell_its_sizes(monkeypatch):
+    """Leaders are evened all the same."""
+
+    async def told(bench: Bench, sizes: dict[Place, int] | None) -> list[tuple[int, ...]]:
+        async def answer(*_: object) -> dict[Place, int] | None:
+            return sizes
+
+        monkeypatch.setattr(Balancing, "sizes", answer)
+        bench.log.image = cluster(*[partition([1])] * 4, *[partition([1, 2])] * 2, alive=(1, 2))
+        await bench.duties._balance()
+        return [one.replicas for one in bench.log.image.topics["orders"].partitions.values()]
+
+    async def both(bench: Bench) -> None:
+        assert await told(bench, None) == [(1,), (1,), (1,), (1,), (2, 1), (2, 1)]
+        assert (2, 1) in (await told(bench, {}))[:4], "on its way"
+
+    story(both)

@@ -35,7 +35,7 @@ OWN_CONFIGS = table(
         ConfigType.LONG,
         "60000",
         low=100,
-        doc="How often the balancer looks at the cluster.",
+        doc="How often the balancer looks at the cluster; more often while something is on its way.",
     ),
     ConfigDef(
         "penstock.balance.moves",

@@ -19,7 +19,9 @@ def own(sources: Sources, out: Exposition) -> Iterator[None]:
     _tell_watch(sources, out)
     _tell_upkeep(services.partitions.upkeep, out)
     out.gauge("penstock_uptime_seconds", "Since this broker was started", sources.uptime_s)
-    out.counter("penstock_group_commit_syncs_total", "Rounds of syncs to disk", services.partitions.commit.syncs)
+    out.counter(
+        "penstock_group_commit_syncs_total", "Syncs to disk, of one log or several", services.partitions.commit.syncs
+    )
     out.gauge(
         "penstock_writes_refused", "1: the disk is too full to write", int(services.partitions.refusal is not None)
     )

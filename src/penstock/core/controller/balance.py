@@ -1,9 +1,12 @@
-"""The balancer: bytes and leaders even over the brokers that are there, without an operator.
+"""The balancer: bytes, copies and leaders even over the brokers that are there, without an operator.
 
-A round proposes a few moves at the most, and none while enough partitions are on their way. A move takes a replica from
-the broker that holds the most to the one that holds the least, where that narrows the gap, and never to fewer racks.
-Leaders are evened by the order of replicas, which moves no data. Replicas on brokers that are away stay: whether such a
-broker comes back is for its operator to know.
+A round proposes a few moves at the most, and none while enough partitions are on their way. What a broker carries is
+its bytes and its number of copies, each as a share of the mean; how uneven a cluster is, is the sum of the squares of
+all of these. A move begins where two brokers are wide apart in one of the two, never leads to fewer racks, and makes
+the cluster less uneven by an amount that is worth its copying. So bytes and copies never undo each other's moves, and
+the moves come to an end. Leaders are evened by the order of replicas, which moves no data, among the copies that are
+there: a broker leads only what it holds. Partitions with a replica on a broker that is away stay as they are: whether
+it comes back is for its operator to know.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from penstock.base.ids import INTERNAL_TOPICS
 from penstock.core.controller.elections import Election, Wish, decide_change
 from penstock.core.controller.outlook import Outlook
 from penstock.core.controller.reassignments import is_moving, move
+from penstock.core.controller.result import Result
 from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import NO_LEADER, Image, Partition, Topic
 from penstock.protocol.message import Message
@@ -22,9 +26,14 @@ from penstock.protocol.message import Message
 EMPTY_BYTES = 1_048_576
 """what a replica weighs at the least: an empty one will be written to"""
 _TOLERANCE = 0.1
-"""of the mean load: a smaller gap between two brokers is left alone"""
+"""of the mean: a smaller gap between two brokers is left alone"""
+_COPIES_APART_MIN = 3
+"""of two brokers, however few they hold: one or two copies more are not worth a move of their own"""
 _LEADERS_APART_MIN = 2
 """of two brokers, and more where they lead many: each change makes clients look for the leader again"""
+_WORTH = 0.25
+"""of the square of what is copied: a move that does little but turn a gap around could be wanted back, once sizes have
+changed a little"""
 
 Place = tuple[bytes, int]
 """A partition: its topic's id and its number."""
@@ -39,135 +48,216 @@ class Limits(NamedTuple):
     """leaders that one round may change"""
 
 
-def decide_balance(image: Image, node: Node, sizes: Mapping[Place, int], limits: Limits) -> list[Message]:
-    """The changes of one round. `sizes`: bytes of each partition, as its leader tells."""
+def decide_balance(image: Image, node: Node, sizes: Mapping[Place, int], limits: Limits) -> Result[int]:
+    """The changes of one round, and how many bytes are on their way then. `sizes`: of each partition, as its leader
+    tells."""
     scales = _Scales(image, sizes)
-    if len(scales.bytes_of) < 2:
-        return []
-    outlook = Outlook(image, node)
-    records = list(_moves(outlook, scales, limits))
-    if not records:
-        records = list(_leader_changes(outlook, scales, limits.leaders))
-    return records
+    if len(scales.copies_of) < 2 or not any(scales.copies_of.values()):
+        return Result(0)
+    outlook, taken = Outlook(image, node), set[Place]()
+    records = [
+        *_moves(outlook, scales, limits, taken),
+        # A broker that is new leads what it holds so far: all of its copies may take hours to arrive.
+        *_leader_changes(outlook, scales, limits.leaders, taken),
+    ]
+    return Result(scales.moving_bytes + scales.copied_bytes, records)
+
+
+class _Held(NamedTuple):
+    """A partition, as one of the brokers that hold it sees it."""
+
+    topic: Topic
+    number: int
+    size: int
+
+    @property
+    def partition(self) -> Partition:
+        return self.topic.partitions[self.number]
+
+    @property
+    def place(self) -> Place:
+        return self.topic.id, self.number
 
 
 class _Scales:
     """What each active broker carries, kept up with the moves that are decided."""
 
     def __init__(self, image: Image, sizes: Mapping[Place, int]) -> None:
-        self.image = image
         self.bytes_of = {one.id: 0 for one in image.brokers.values() if one.active}
+        self.copies_of = dict.fromkeys(self.bytes_of, 0)
         self.leaders_of = dict.fromkeys(self.bytes_of, 0)
+        self.held_by: dict[int, list[_Held]] = {broker: [] for broker in self.bytes_of}
+        """what may be moved away, or led by another: nothing that is on its way"""
         self.moving = 0
-        self._sizes = sizes
-        for topic, index, partition in self.partitions():
-            self.moving += is_moving(partition)
-            for broker in partition.replicas:
-                if broker in self.bytes_of and broker not in partition.removing:
-                    self.bytes_of[broker] += self.size(topic, index)
-            if partition.replicas[0] in self.leaders_of:
-                self.leaders_of[partition.replicas[0]] += 1
+        """partitions that are on their way and can arrive: what waits for a broker that is away may wait for ever"""
+        self.moving_bytes = 0
+        self.copied_bytes = 0
+        """by the moves that are decided"""
+        self._racks = {one.id: one.rack or "" for one in image.brokers.values()}
+        for topic in image.topics.values():
+            for index in topic.partitions:
+                self._weigh(_Held(topic, index, max(EMPTY_BYTES, sizes.get((topic.id, index), 0))))
+        self.mean_bytes = sum(self.bytes_of.values()) / max(1, len(self.bytes_of))
+        self.mean_copies = sum(self.copies_of.values()) / max(1, len(self.copies_of))
 
-    def partitions(self) -> Iterator[tuple[Topic, int, Partition]]:
-        for topic in self.image.topics.values():
-            for index, partition in topic.partitions.items():
-                yield topic, index, partition
+    def _weigh(self, held: _Held) -> None:
+        partition = held.partition
+        staying = [one for one in partition.replicas if one not in partition.removing]
+        if is_moving(partition) and self.can_arrive(staying):
+            self.moving += 1
+            self.moving_bytes += held.size
+        for broker in staying:
+            if broker in self.bytes_of:
+                self.bytes_of[broker] += held.size
+                self.copies_of[broker] += 1
+                if not is_moving(partition):
+                    self.held_by[broker].append(held)
+        if partition.replicas[0] in self.leaders_of:
+            self.leaders_of[partition.replicas[0]] += 1
 
-    def size(self, topic: Topic, index: int) -> int:
-        return max(EMPTY_BYTES, self._sizes.get((topic.id, index), 0))
+    def shift(self, held: _Held, source: int, target: int) -> None:
+        self.copied_bytes += held.size
+        self.bytes_of[source] -= held.size
+        self.bytes_of[target] += held.size
+        self.copies_of[source] -= 1
+        self.copies_of[target] += 1
+        if held.partition.replicas[0] == source:
+            self.shift_leader(source, target)
+
+    def shift_leader(self, source: int, target: int) -> None:
+        self.leaders_of[source] -= 1
+        self.leaders_of[target] += 1
+
+    def can_arrive(self, replicas: Iterable[int]) -> bool:
+        """A move ends when all of these are in sync: with one of them away it would keep the old copies besides."""
+        return all(one in self.bytes_of for one in replicas)
 
     def racks(self, replicas: Iterable[int]) -> int:
-        brokers = self.image.brokers
-        return len({brokers[one].rack or "" for one in replicas if one in brokers})
+        return len({self._racks[one] for one in replicas if one in self._racks})
 
-    def by_load(self, load: Mapping[int, int]) -> list[int]:
-        """The least loaded first; of equals, the smallest id."""
-        return sorted(load, key=lambda broker: (load[broker], broker))
+    def carried(self, broker: int) -> float:
+        return self.bytes_of[broker] / self.mean_bytes + self.copies_of[broker] / self.mean_copies
 
 
-def _moves(outlook: Outlook, scales: _Scales, limits: Limits) -> Iterator[Message]:
-    room_bytes, taken = limits.bytes_a_round, set[Place]()
+def _by_load(brokers: Iterable[int], load: Mapping[int, float]) -> list[int]:
+    """The least loaded first; of equals, the smallest id."""
+    return sorted(brokers, key=lambda broker: (load[broker], broker))
+
+
+def _moves(outlook: Outlook, scales: _Scales, limits: Limits, taken: set[Place]) -> Iterator[Message]:
     for _ in range(limits.moves - scales.moving):
-        chosen = _best_move(scales, taken, room_bytes, first=not taken)
+        # The first of a round may be larger than what a round copies, or a large partition would never move.
+        chosen = _best_move(scales, taken, limits.bytes_a_round - scales.copied_bytes if taken else None)
         if chosen is None:
             return
-        topic, index, source, target = chosen
-        size = scales.size(topic, index)
-        partition = topic.partitions[index]
-        replicas = [target if one == source else one for one in partition.replicas]
-        taken.add((topic.id, index))
-        room_bytes -= size
-        scales.bytes_of[source] -= size
-        scales.bytes_of[target] += size
-        record = decide_change(outlook, topic, index, move(partition, replicas))
+        held, source, target = chosen
+        taken.add(held.place)
+        scales.shift(held, source, target)
+        replicas = [target if one == source else one for one in held.partition.replicas]
+        record = decide_change(outlook, held.topic, held.number, move(held.partition, replicas))
         assert record is not None, "other replicas are a change"
         yield record
 
 
-def _best_move(
-    scales: _Scales, taken: set[Place], room_bytes: int, *, first: bool
-) -> tuple[Topic, int, int, int] | None:
-    """The replica whose move narrows the widest gap the most. The first of a round may be larger than what a round
-    copies, or a large partition would never move."""
-    order = scales.by_load(scales.bytes_of)
-    mean = sum(scales.bytes_of.values()) / len(order)
+def _best_move(scales: _Scales, taken: set[Place], room_bytes: int | None) -> tuple[_Held, int, int] | None:
+    """From the broker that carries the most to the one that carries the least, where there is something to gain: the
+    replica that gains the most. Of equals, one that does not lead: its move goes unnoticed by clients."""
+    order = _by_load(scales.copies_of, {broker: scales.carried(broker) for broker in scales.copies_of})
     for source in reversed(order):
         for target in order:
-            gap = scales.bytes_of[source] - scales.bytes_of[target]
-            if gap <= mean * _TOLERANCE:
-                break
+            gap = _Gap.between(scales, source, target)
+            if not gap.is_wide:
+                continue
             candidates = [
-                (abs(gap - 2 * size), topic.name, index, topic)
-                for topic, index, partition in scales.partitions()
-                if (topic.id, index) not in taken and _may_move(scales, partition, source, target)
-                if (size := scales.size(topic, index)) < gap and (first or size <= room_bytes)
+                (-gain, held.partition.leader == source, held.topic.name, held.number, held)
+                for held in scales.held_by[source]
+                if (gain := gap.gain(held.size)) > 0 and (room_bytes is None or held.size <= room_bytes)
+                if held.place not in taken and _may_move(scales, held.partition, source, target)
             ]
             if candidates:
-                _, _, index, topic = min(candidates, key=lambda one: one[:3])
-                return topic, index, source, target
+                return min(candidates, key=lambda one: one[:4])[-1], source, target
     return None
+
+
+class _Gap(NamedTuple):
+    """How far two brokers are apart, in shares of the mean, and what a copy is of it."""
+
+    bytes: float
+    copies: float
+    mean_bytes: float
+    one_copy: float
+
+    @classmethod
+    def between(cls, scales: _Scales, source: int, target: int) -> _Gap:
+        return cls(
+            (scales.bytes_of[source] - scales.bytes_of[target]) / scales.mean_bytes,
+            (scales.copies_of[source] - scales.copies_of[target]) / scales.mean_copies,
+            scales.mean_bytes,
+            1 / scales.mean_copies,
+        )
+
+    @property
+    def is_wide(self) -> bool:
+        return self._is_wide_in_bytes or self._is_wide_in_copies
+
+    @property
+    def _is_wide_in_bytes(self) -> bool:
+        return self.bytes > _TOLERANCE
+
+    @property
+    def _is_wide_in_copies(self) -> bool:
+        # Half a copy less: the quotients of whole numbers are not exact.
+        return self.copies > max(_TOLERANCE, (_COPIES_APART_MIN - 0.5) * self.one_copy)
+
+    def gain(self, size: int) -> float:
+        """By how much the cluster is less uneven when a copy of this size has crossed, less what that has to be worth;
+        0 or less: it stays."""
+        share = size / self.mean_bytes
+        if not self._is_wide_in_copies and share >= self.bytes:
+            return 0.0
+        less_uneven = 2 * share * (self.bytes - share) + 2 * self.one_copy * (self.copies - self.one_copy)
+        return less_uneven - _WORTH * share * share
 
 
 def _may_move(scales: _Scales, partition: Partition, source: int, target: int) -> bool:
     replicas = partition.replicas
-    if is_moving(partition) or partition.leader == NO_LEADER or source not in replicas or target in replicas:
+    if partition.leader == NO_LEADER or target in replicas:
         return False
     after = [target if one == source else one for one in replicas]
-    return scales.racks(after) >= scales.racks(replicas)
+    return scales.can_arrive(after) and scales.racks(after) >= scales.racks(replicas)
 
 
-def _leader_changes(outlook: Outlook, scales: _Scales, limit: int) -> Iterator[Message]:
-    taken = set[Place]()
+def _leader_changes(outlook: Outlook, scales: _Scales, limit: int, taken: set[Place]) -> Iterator[Message]:
     for _ in range(limit):
         chosen = _best_leader(scales, taken)
         if chosen is None:
             return
-        topic, index, source, target = chosen
-        taken.add((topic.id, index))
-        scales.leaders_of[source] -= 1
-        scales.leaders_of[target] += 1
-        others = [one for one in topic.partitions[index].replicas if one != target]
-        record = decide_change(outlook, topic, index, Wish(replicas=[target, *others], election=Election.PREFERRED))
+        held, source, target = chosen
+        taken.add(held.place)
+        scales.shift_leader(source, target)
+        wish = Wish(
+            replicas=[target, *(one for one in held.partition.replicas if one != target)], election=Election.PREFERRED
+        )
+        record = decide_change(outlook, held.topic, held.number, wish)
         assert record is not None, "another order is a change"
         yield record
 
 
-def _best_leader(scales: _Scales, taken: set[Place]) -> tuple[Topic, int, int, int] | None:
+def _best_leader(scales: _Scales, taken: set[Place]) -> tuple[_Held, int, int] | None:
     """A partition of the broker that leads the most, for the one that leads the least. Coordinators move last: all
     their groups and transactions would have to find the new one."""
-    order = scales.by_load(scales.leaders_of)
+    order = _by_load(scales.leaders_of, scales.leaders_of)
     mean = sum(scales.leaders_of.values()) / len(order)
     for source in reversed(order):
         for target in order:
             if scales.leaders_of[source] - scales.leaders_of[target] < max(_LEADERS_APART_MIN, mean * _TOLERANCE):
                 break
             fitting = (
-                (topic, index, source, target)
-                for topic, index, partition in scales.partitions()
-                if partition.replicas[0] == source and target in partition.isr and not is_moving(partition)
-                if (topic.id, index) not in taken
+                held
+                for held in scales.held_by[source]
+                if held.partition.replicas[0] == source and target in held.partition.isr and held.place not in taken
             )
-            found = min(fitting, key=lambda one: one[0].name in INTERNAL_TOPICS, default=None)
+            found = min(fitting, key=lambda held: held.topic.name in INTERNAL_TOPICS, default=None)
             if found is not None:
-                return found
+                return found, source, target
     return None

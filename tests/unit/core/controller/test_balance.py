@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ PLENTY = Limits(moves=10, bytes_a_round=1_000_000 * MB, leaders=10)
 
 def balanced(image: Image, sizes: dict[int, int] | None = None, limits: Limits = PLENTY) -> list[PartitionChangeRecord]:
     bytes_of = {(ORDERS, index): size * MB for index, size in (sizes or {}).items()}
-    return decide_balance(image, NODE, bytes_of, limits)
+    return decide_balance(image, NODE, bytes_of, limits).records
 
 
 def replicas(image: Image) -> list[tuple[int, ...]]:
@@ -54,6 +55,17 @@ def settled(image: Image, limits: Limits = PLENTY, sizes: dict[int, int] | None 
     raise AssertionError("the balancer does not come to an end")
 
 
+def in_racks(image: Image, racks: Sequence[str]) -> Image:
+    """Broker 1 in the first of the racks, and so on."""
+    return replayed(
+        image,
+        [
+            RegisterBrokerRecord(broker_id=b, broker_epoch=10 + b, fenced=False, rack=rack, log_dirs=[directory(b)])
+            for b, rack in enumerate(racks, 1)
+        ],
+    )
+
+
 def test_a_broker_that_is_new_gets_its_share_of_data_and_leaders():
     image, _ = settled(cluster(*[partition([1 + at % 3, 1 + (at + 1) % 3]) for at in range(12)]))
     held = [sum(broker in one for one in replicas(image)) for broker in (1, 2, 3, 4)]
@@ -68,6 +80,69 @@ def test_bytes_count_not_numbers():
     assert (moved.partition_id, moved.replicas, moved.adding_replicas) == (5, [4, 1], [4])
 
 
+def carried(image: Image, sizes: dict[int, int]) -> tuple[list[int], list[int], list[int]]:
+    """Megabytes, copies and leaders of brokers 1 to 4."""
+    placed = list(enumerate(replicas(image)))
+    return (
+        [sum(sizes.get(at, 1) for at, one in placed if broker in one) for broker in (1, 2, 3, 4)],
+        [sum(broker in one for _, one in placed) for broker in (1, 2, 3, 4)],
+        [sum(broker == one[0] for _, one in placed) for broker in (1, 2, 3, 4)],
+    )
+
+
+def test_a_new_broker_gets_its_share_where_a_few_partitions_have_most_of_the_bytes():
+    """With its share of bytes alone it would hold a few large copies, and could lead no more than those."""
+    sizes = dict.fromkeys(range(12), 32)
+    three_nodes = [partition([1 + at % 3, 1 + (at + 1) % 3, 1 + (at + 2) % 3]) for at in range(74)]
+    image, _ = settled(cluster(*three_nodes), PLENTY._replace(moves=4), sizes)
+    for load in carried(image, sizes):
+        assert 0.9 * sum(load) / 4 < load[3] < 1.1 * sum(load) / 4
+
+
+def test_a_new_broker_leads_what_has_arrived_while_the_rest_is_on_its_way():
+    one_at_a_time = PLENTY._replace(moves=1)
+    image = cluster(*[partition([1 + at % 3, 1 + (at + 1) % 3]) for at in range(12)])
+    image = arrived(replayed(image, balanced(image, limits=one_at_a_time)))
+    moved, led = balanced(image, limits=one_at_a_time)
+    assert (moved.adding_replicas, led.leader, led.adding_replicas) == ([4], 4, None)
+
+
+def test_where_bytes_and_copies_are_at_odds_they_meet_half_way():
+    """One copy has as many bytes as forty others: its broker would lead one partition of 121, or carry the double."""
+    sizes = {0: 40}
+    image, _ = settled(cluster(partition([4]), *[partition([1 + at % 3]) for at in range(120)]), sizes=sizes)
+    assert carried(image, sizes) == ([34, 34, 34, 58], [34, 34, 34, 19], [34, 34, 34, 19])
+
+
+def test_a_small_difference_in_copies_is_left_alone():
+    def holding(*counts: int) -> Image:
+        return cluster(*[partition([broker]) for broker, count in enumerate(counts, 1) for _ in range(count)])
+
+    def even_bytes(*counts: int) -> dict[int, int]:
+        sizes = [600 // count for count in counts for _ in range(count)]
+        return dict(enumerate(sizes))
+
+    for counts in [(3, 1, 1, 1), (30, 30, 28, 28), (32, 32, 30, 29)]:
+        assert balanced(holding(*counts), even_bytes(*counts)) == []
+    assert balanced(holding(38, 30, 30, 30), even_bytes(38, 30, 30, 30))
+
+
+def test_a_move_that_only_turns_the_difference_around_is_not_made():
+    image = cluster(partition([1]), partition([1]), partition([2]), alive=(1, 2))
+    assert balanced(image, {0: 50, 1: 9, 2: 49}) == []
+    assert len(balanced(image, {0: 50, 1: 5, 2: 40})) == 1
+
+
+def test_of_two_copies_the_one_that_does_not_lead_moves():
+    """Clients need not look for another leader, nor groups for another coordinator."""
+    image = cluster(partition([2, 1]), partition([2, 1]), partition([1, 2]), partition([1, 2]), alive=(1, 2, 3))
+    moved = balanced(image, limits=PLENTY._replace(moves=2))
+    assert [(one.partition_id, one.removing_replicas, one.adding_replicas) for one in moved] == [
+        (2, [2], [3]),
+        (0, [1], [3]),
+    ]
+
+
 def test_no_more_moves_than_may_be_on_their_way_at_once():
     image = cluster(*[partition([1]) for _ in range(9)])
     few = PLENTY._replace(moves=2)
@@ -75,6 +150,15 @@ def test_no_more_moves_than_may_be_on_their_way_at_once():
     assert len(records) == 2
     on_their_way = replayed(image, records)
     assert balanced(on_their_way, limits=few) == []
+
+
+def test_what_is_on_its_way_to_a_broker_that_is_away_does_not_keep_the_rest():
+    """A broker that is added and dies before it has its copies would have ended all evening of the others."""
+    stuck = [partition([1, 4, 2], [1, 2], adding=[4], removing=[2]) for _ in range(4)]
+    image = cluster(*stuck, *[partition([1]) for _ in range(9)], alive=(1, 2, 3))
+    moved = balanced(image, limits=PLENTY._replace(moves=2))
+    assert [one.adding_replicas for one in moved] == [[2], [3]]
+    assert balanced(replayed(image, moved), limits=PLENTY._replace(moves=2)) == []
 
 
 def test_a_round_copies_no_more_than_it_may_but_always_something():
@@ -85,15 +169,8 @@ def test_a_round_copies_no_more_than_it_may_but_always_something():
 
 
 def test_racks_are_never_fewer_than_before():
-    image = cluster(*[partition([1, 3]) for _ in range(8)])
     racks = {1: "a", 2: "a", 3: "b", 4: "b"}
-    image = replayed(
-        image,
-        [
-            RegisterBrokerRecord(broker_id=b, broker_epoch=10 + b, fenced=False, rack=rack, log_dirs=[directory(b)])
-            for b, rack in racks.items()
-        ],
-    )
+    image = in_racks(cluster(*[partition([1, 3]) for _ in range(8)]), list(racks.values()))
     for record in balanced(image):
         kept = [one for one in record.replicas if one not in record.removing_replicas]
         assert {racks[one] for one in kept} == {"a", "b"}
@@ -101,10 +178,10 @@ def test_racks_are_never_fewer_than_before():
 
 
 def test_what_lies_on_a_broker_that_is_away_stays_there():
-    image = cluster(*[partition([1, 2], [1]) for _ in range(4)], alive=(1, 3, 4))
-    for record in balanced(image):
-        assert 2 in record.replicas
-        assert 2 not in (record.removing_replicas or [])
+    """And so do its other copies: a move ends when all are in sync, and would double them until then."""
+    image = cluster(*[partition([1, 2], [1]) for _ in range(4)], *[partition([1])] * 2, alive=(1, 3, 4))
+    moved = balanced(image)
+    assert [(one.partition_id, one.removing_replicas) for one in moved] == [(4, [1]), (5, [1])]
 
 
 def test_a_leader_changes_only_to_a_replica_in_sync():
@@ -147,3 +224,39 @@ def test_it_comes_to_an_end_and_is_even_there(places):
     image, _ = settled(cluster(*map(partition, places)))
     held = [sum(broker in one for one in replicas(image)) for broker in (1, 2, 3, 4)]
     assert max(held) - min(held) <= 1
+
+
+def unevenness(image: Image, sizes: dict[int, int]) -> float:
+    held_mb, copies, _ = carried(image, sizes)
+    return sum((one / sum(load)) ** 2 for load in (held_mb, copies) for one in load)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from([1, 2, 3, 4]), unique=True, min_size=1, max_size=4),
+            st.sampled_from([1, 1, 2, 7, 30, 300]),
+        ),
+        min_size=1,
+        max_size=24,
+    ),
+    st.lists(st.sampled_from(["a", "b", "c"]), min_size=4, max_size=4),
+    st.integers(1, 4),
+)
+def test_every_round_of_moves_evens_and_the_last_one_comes(placed, racks, moves):
+    """Whatever the sizes and the racks: bytes and copies do not undo each other's moves, nor leaders theirs."""
+    sizes = {at: size for at, (_, size) in enumerate(placed)}
+    limits = PLENTY._replace(moves=moves)
+    image = in_racks(cluster(*[partition(one) for one, _ in placed]), racks)
+    for _ in range(300):
+        records = balanced(image, sizes, limits)
+        if not records:
+            return
+        before = image
+        image = in_racks(arrived(replayed(image, records)), racks)
+        if any(record.adding_replicas for record in records):
+            assert unevenness(image, sizes) < unevenness(before, sizes)
+        else:
+            assert sorted(carried(image, sizes)[2]) != sorted(carried(before, sizes)[2])
+    raise AssertionError("the balancer does not come to an end")

@@ -3,6 +3,8 @@ is not believed, and the eligible leader replicas are what KIP-966 says."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -62,21 +64,23 @@ class Controlled(RuleBasedStateMachine):
         """(partition, broker): its log may lack what was committed, and nobody has seen it catch up"""
         self.configured = min_isr
 
-    def take(self, records: list[Message]) -> None:
+    def take(self, records: list[Message], taken_in: Sequence[int] = ()) -> None:
+        """`taken_in`: whom the leader of the one partition that changes says to have caught up."""
         before = self.image
         self.image = replayed(before, records)
         self.offset += len(records)
         for index in range(len(PARTITIONS)):
-            self.compare(index, orders(before, index), orders(self.image, index))
+            self.compare(index, orders(before, index), orders(self.image, index), taken_in)
 
-    def compare(self, index: int, before: Partition, after: Partition) -> None:
+    def compare(self, index: int, before: Partition, after: Partition, taken_in: Sequence[int]) -> None:
         assert after.leader_epoch >= before.leader_epoch
         assert after.partition_epoch >= before.partition_epoch
         if before != after:
             assert after.partition_epoch > before.partition_epoch or self.cleared(before, after)
         if before.leader != after.leader:
             assert after.leader_epoch > before.leader_epoch
-            if after.leader not in (-1, *before.isr, *before.eligible):
+            # Taken in, a replica may lead at once: a reassignment that waited for it is complete.
+            if after.leader not in (-1, *before.isr, *before.eligible, *taken_in):
                 assert after.leader_recovery_state == 1
                 self.doubted.pop((index, after.leader), None)  # what it has is the truth from now on
 
@@ -148,7 +152,7 @@ class Controlled(RuleBasedStateMachine):
             assert not stale
             for one in wanted:  # a leader takes in only who has caught up
                 self.doubted.pop((index, one), None)
-        self.take(result.records)
+        self.take(result.records, wanted)
 
     @rule(index=indexes, kind=st.sampled_from([0, 1]))
     def elect(self, index: int, kind: int) -> None:
