@@ -77,6 +77,12 @@ SHARE_SESSION_PLACES_MAX = 20_000
 OPEN_FILES_SHARE = 0.9
 """share of RLIMIT_NOFILE above which no connection is accepted."""
 
+JOB_THREADS = 6
+"""threads of one broker for what blocks: syncs, cold reads, the removal of files."""
+
+SYNC_LANES = 4
+"""syncs of different logs that run at the same time; more gain nothing on the disks that were measured."""
+
 PRODUCER_BATCHES_KEPT = 5
 """last batches remembered for each idempotent producer of a partition; the protocol's own number."""
 
@@ -111,5 +117,6 @@ assert FRAME_IN_HEAP_BYTES_MAX >= RECEIVE_BUFFER_BYTES
 assert REQUEST_BYTES_MAX < IN_FLIGHT_BYTES_MAX, "the largest request must fit the budget, or it could never be read"
 assert REQUEST_ELEMENTS_MAX <= MESSAGE_ELEMENTS_MAX
 assert 4 * (ERROR_TEXT_LENGTH_MAX + 3) <= STRING_BYTES_MAX, "an error's text must fit a string of the protocol"
+assert SYNC_LANES < JOB_THREADS, "what is no sync must find a thread while all lanes are at work"
 assert REQUEST_BYTES_MAX_BEFORE_AUTHENTICATION <= REQUEST_BYTES_MAX
 assert SCRAM_ITERATIONS_MIN <= SCRAM_ITERATIONS_MAX

@@ -1,7 +1,9 @@
-"""Group commit: while one sync runs, everything that is appended gathers for the next.
+"""Group commit: while a log is synced, everything that is appended to it gathers for its next sync.
 
-What was appended before a sync started is durable when it ends; one job covers any number of partitions and requests.
-The first failed sync of a log is final: the kernel may have dropped the pages, and a second try would lie.
+What was appended before a sync started is durable when it ends; one sync covers any number of requests. Several lanes
+sync different logs at the same time, for a disk does more of them together than one after the other; a log is in one
+lane at a time, so that its syncs end in order. The first failed sync of a log is final: the kernel may have dropped the
+pages, and a second try would lie.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from penstock.base.limits import SYNC_LANES
 from penstock.base.ports import Jobs
 from penstock.broker.journal import Journal
 from penstock.core.log.log import Log
@@ -17,7 +20,7 @@ from penstock.core.replication.partition import Partition
 
 log = Journal(__name__)
 
-_Round = list[tuple[Partition, Log, SyncWork]]
+_Lane = list[tuple[Partition, Log, SyncWork]]
 """with the log that the work is of: a damaged one may be opened again meanwhile"""
 
 
@@ -26,7 +29,10 @@ class GroupCommit:
         self._jobs = jobs
         self._synced = synced
         self._wanted: dict[Partition, None] = {}
-        self._running = False
+        self._syncing: set[Partition] = set()
+        """Invariant: each of them is in one lane."""
+        self._lanes = 0
+        """that are at work"""
         self._scheduled = False
         self._idle: list[asyncio.Future[None]] = []
         self.syncs = 0
@@ -34,46 +40,54 @@ class GroupCommit:
     def want(self, partition: Partition) -> None:
         """Have what is in the log now made durable soon."""
         self._wanted[partition] = None
-        if not self._running and not self._scheduled:
+        if not self._scheduled and self._lanes < SYNC_LANES and partition not in self._syncing:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._start)
 
     async def drained(self) -> None:
         """Until no sync runs and none is wanted."""
-        while self._running or self._wanted:
+        while self._lanes or self._wanted:
             idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._idle.append(idle)
             await idle
 
     def _start(self) -> None:
+        """Share out among the free lanes what is wanted. One lane takes no more than its part: the rest is for those
+        that will be free soon."""
         self._scheduled = False
-        round_: _Round = []
-        for partition in self._wanted:
+        due = [partition for partition in self._wanted if partition not in self._syncing]
+        part = -(-len(due) // SYNC_LANES)
+        while due and self._lanes < SYNC_LANES:
+            self._run(due[:part])
+            del due[:part]
+        if not self._lanes and not self._wanted:
+            self._rest()
+
+    def _run(self, partitions: list[Partition]) -> None:
+        lane: _Lane = []
+        for partition in partitions:
+            del self._wanted[partition]
             work = partition.log.unsynced()
             if work is not None:
-                round_.append((partition, partition.log, work))
-        self._wanted.clear()
-        if not round_:
-            self._rest()
-            return
-        self._running = True
-        self.syncs += 1
-        self._jobs.run(lambda: _sync_all(round_), lambda outcome: self._done(round_, outcome))
+                lane.append((partition, partition.log, work))
+                self._syncing.add(partition)
+        if lane:
+            self._lanes += 1
+            self.syncs += 1
+            self._jobs.run(lambda: _sync_all(lane), lambda outcome: self._done(lane, outcome))
 
-    def _done(self, round_: _Round, outcome: list[OSError | None] | BaseException) -> None:
-        self._running = False
+    def _done(self, lane: _Lane, outcome: list[OSError | None] | BaseException) -> None:
         assert not isinstance(outcome, BaseException), outcome
-        for (partition, synced, work), fault in zip(round_, outcome, strict=True):
+        self._lanes -= 1
+        self._syncing.difference_update(partition for partition, _, _ in lane)
+        for (partition, synced, work), fault in zip(lane, outcome, strict=True):
             if fault is None:
                 synced.on_synced(work)
             else:
                 synced.on_sync_failed(fault)
                 log.error("sync failed: the log takes no more writes", partition=str(partition.name), fault=str(fault))
             self._synced(partition)
-        if self._wanted:
-            self._start()
-        else:
-            self._rest()
+        self._start()
 
     def _rest(self) -> None:
         idle, self._idle = self._idle, []
@@ -82,9 +96,9 @@ class GroupCommit:
                 waiter.set_result(None)
 
 
-def _sync_all(round_: _Round) -> list[OSError | None]:
+def _sync_all(lane: _Lane) -> list[OSError | None]:
     outcome: list[OSError | None] = []
-    for _, _, work in round_:
+    for _, _, work in lane:
         try:
             work.run()
             outcome.append(None)

@@ -11,6 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+from penstock.base.limits import JOB_THREADS
+
 T = TypeVar("T")
 
 
@@ -36,7 +38,7 @@ class SystemRandom:
 class ThreadJobs:
     """A small pool for what blocks: syncs, cold reads, the removal of files. Results come back on the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int = 4) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int = JOB_THREADS) -> None:
         self._loop = loop
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="penstock-job")
         self._closed = False
