@@ -99,6 +99,9 @@ class Lane:
         self._delayed.pop(key, None)
         if partition.log.failure is not None:
             return  # it takes nothing any more, and its leader must not count on what it could not sync
+        if partition.flushes_before_ack and partition.log.synced_offset < partition.log.end_offset:
+            self._sync(key, partition, attempts)
+            return
         if self._throttle.quota and not self._is_in_sync(partition) and self._throttle.holds(partition.name):
             self._hold(key, partition, attempts)
             return
@@ -106,6 +109,19 @@ class Lane:
         self._places[key] = _Place(partition, self._sequence + 1, attempts)
         self._changed[key] = None
         self._pump(interrupt=True)
+
+    def _sync(self, key: Key, partition: Partition, attempts: int) -> None:
+        """Leave it out until what it has is on the disk: the leader must not hear of it before. A crash leaves a log
+        so, and an answer of which some batches were written and the next found no room."""
+        self._forget(key)
+        self._delayed[key] = None
+        then = partial(self._synced, key, partition, attempts)
+        self._partitions.commit.want(partition)
+        self._partitions.waiters.when_synced(partition, partition.log.end_offset, then)
+
+    def _synced(self, key: Key, partition: Partition, attempts: int) -> None:
+        if key in self._delayed:
+            self.add(partition, attempts)
 
     def _is_in_sync(self, partition: Partition) -> bool:
         described = partition.described

@@ -118,17 +118,7 @@ class Fetchers:
             self._homeless[partition] = None
             return
         self._where[partition] = lane
-        own = partition.log
-        if partition.flushes_before_ack and own.synced_offset < own.end_offset:
-            # What a crash left in the log may not be on the disk: the leader must not hear of it before it is.
-            self._partitions.commit.want(partition)
-            self._partitions.waiters.when_synced(partition, own.end_offset, lambda: self._synced(partition, lane))
-        else:
-            lane.add(partition)
-
-    def _synced(self, partition: Partition, lane: Lane) -> None:
-        if self._where.get(partition) is lane:
-            lane.add(partition)
+        lane.add(partition)
 
     def _leave(self, partition: Partition) -> None:
         self._homeless.pop(partition, None)

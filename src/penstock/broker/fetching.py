@@ -188,16 +188,17 @@ class Fetching:
         """
         if session.id != NO_SESSION:
             for place, error, fetched in collected.seen:
-                if fetched is not None:
-                    place.high_watermark_sent = fetched.high_watermark
-                    place.log_start_sent = fetched.log_start_offset
-                    if not fetched.size_bytes and _has_more(place, fetched):
-                        continue
+                if fetched is not None and not fetched.size_bytes and _has_more(place, fetched):
+                    continue
                 session.dirty.pop(place, None)
                 if error is not ErrorCode.NONE or (fetched is not None and fetched.size_bytes):
                     session.dirty[place] = None
         for place, _, fetched in collected.outcomes:
-            if fetched is not None and fetched.size_bytes:
+            if fetched is None:
+                continue
+            place.high_watermark_sent = fetched.high_watermark
+            place.log_start_sent = fetched.log_start_offset
+            if fetched.size_bytes:
                 partition = self._partitions.find(place.topic, place.index)
                 partition.traffic.bytes_out += fetched.size_bytes
                 if place.replica is not None and self._throttle.quota:

@@ -21,7 +21,8 @@ class Collected(NamedTuple):
     outcomes: list[Outcome]
     """what the answer tells, in order"""
     seen: list[Outcome]
-    """what was looked at: more than what is told where a session has nothing new to say of a partition"""
+    """what was looked at: more than what is told where a session has nothing new to say of a partition, less where a
+    follower hears of watermarks"""
     size_bytes: int
     at_once: bool
     """an error or a divergence is in it: nobody should wait for more"""

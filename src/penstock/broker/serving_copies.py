@@ -66,7 +66,20 @@ class ServingCopies:
 
     def collect(self, session: FetchSession, follower: Follower, *, first: bool, over: bool) -> Collected:
         """What the marked positions have, until `max_bytes` is used up. `first`: the request has just come, and says
-        where the follower is. `over`: its wait is over, and whatever there is to tell is told."""
+        where the follower is. `over`: its wait is over, and whatever there is to tell is told.
+
+        A position may be marked while others are looked at: a watermark moves, a producer is acked, and its next
+        request, which was here already, appends. Nobody waits yet who could be woken by that, so before this request
+        waits what is marked is looked at once more."""
+        collected = self._look(session, follower, first=first, over=over)
+        if first and not collected.outcomes and session.dirty:
+            return self._look(session, follower, first=first, over=over, again=True)
+        return collected
+
+    def _look(
+        self, session: FetchSession, follower: Follower, *, first: bool, over: bool, again: bool = False
+    ) -> Collected:
+        hears = first and not again
         room, total, at_once, returning = follower.max_bytes, 0, False, 0
         outcomes: list[Outcome] = []
         for place in list(session.dirty) if session.incremental else list(session.places.values()):
@@ -74,9 +87,9 @@ class ServingCopies:
                 break
             try:
                 partition = self._partitions.find(place.topic, place.index)
-                if first:
+                if hears:
                     returning += self._partitions.awaited(partition, place.fetch_offset)
-                fetched = self._copy(partition, place, follower, min(place.max_bytes, room), not total, first)
+                fetched = self._copy(partition, place, follower, min(place.max_bytes, room), not total, hears)
             except KafkaError as fault:
                 outcomes.append(Outcome(place, told_code(self._partitions, place, fault), None))
                 at_once = True
@@ -93,7 +106,7 @@ class ServingCopies:
         if over or (answered and self._is_news_due(session, follower)):
             news = self._news(session, follower, outcomes)
             at_once = at_once or (self._news_at_once and session.incremental and bool(news))
-            outcomes += news
+            return Collected(outcomes + news, outcomes, total, at_once, returning)
         return Collected(outcomes, outcomes, total, at_once, returning)
 
     def _copy(
@@ -103,7 +116,7 @@ class ServingCopies:
         follower: Follower,
         max_bytes: int,
         min_one: bool,
-        first: bool,
+        hears: bool,
     ) -> Fetched:
         if self._throttle.quota and self._holds_back(partition, follower.replica_id):
             max_bytes, min_one = 0, False
@@ -112,7 +125,7 @@ class ServingCopies:
             partition.copiers[place] = None
             if self._news_at_once:
                 partition.watchers[place] = None
-        if first and fetched.diverging is None:
+        if hears and fetched.diverging is None:
             change = partition.heard(place, follower.broker_epoch, follower.now_ms)
             if change is not None:
                 self._change_isr(partition, change)
@@ -132,9 +145,10 @@ class ServingCopies:
         return follower.now_ms - session.news_ms >= follower.max_wait_ms
 
     def _news(self, session: FetchSession, follower: Follower, told: list[Outcome]) -> list[Outcome]:
-        """Of positions without records: the first answer of a session names all, later ones those that have news."""
+        """Of positions without records: the first answer of a session names all, later ones those that have news. They
+        are not looked at: one that has been marked meanwhile stays so."""
         news = []
-        known = {one.place for one in told} if told and not session.incremental else ()
+        known = {one.place for one in told} if told else ()
         for place in session.quiet if session.incremental else session.places.values():
             if place in known:
                 continue

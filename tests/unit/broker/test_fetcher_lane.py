@@ -186,6 +186,24 @@ async def test_a_copy_whose_sync_failed_is_not_told_to_the_leader_as_here():
 
 
 @on_a_loop
+async def test_what_was_written_of_an_answer_before_the_disk_was_full_is_synced_before_the_leader_hears_of_it():
+    """The leader would have a copy join the ISR of which the power may still take what is committed."""
+    follower = Follower(flush_messages="1", internal_segment_bytes="100")
+    follower.lane.add(follower.copy())
+    follower.lane.add(follower.copy(1))
+    follower.leader.answer()
+    follower.disk.fail_next("write", errno.ENOSPC, path_contains="t-0/00000000000000000001.log")
+    follower.leader.answer(data(0, 1))
+    assert (follower.copy().log.end_offset, follower.copy().log.synced_offset) == (1, 0)
+    assert places(follower.leader.asked.pop(0)[0]) == {}
+    follower.lane.add(follower.copy())
+    assert follower.leader.asked == []
+    await follower.partitions.commit.drained()
+    assert follower.copy().log.synced_offset == 1
+    assert places(follower.leader.request()) == {0: (3, 1, 3)}
+
+
+@on_a_loop
 async def test_after_a_failure_a_new_session_names_everything():
     follower = Follower()
     follower.lane.add(follower.copy())

@@ -47,16 +47,24 @@ class Leader:
         )
         self.now_ms = 0
         self.session: FetchSession
+        self.first: Told = []
+        """what the first request of the session was answered with"""
 
     def append(self, index: int) -> None:
         batch = build_batch([Record.of(None, b"value", 0)])
         self.partitions.append(self.partitions.find("t", index), batch, 0, len(batch))
 
-    def begin(self) -> None:
+    def begin(self, max_bytes: int = 1 << 20) -> None:
         """The first request of the session, answered at once."""
         self.session = self.fetching.begin(0, 0, True, self.now_ms, from_follower=True)
         self._name({0: 0, 1: 0})
-        self.fetching.answer(self.session, self._wanted(0), lambda _: [])
+        answer: Any = self.fetching.answer(self.session, self._wanted(0)._replace(max_bytes=max_bytes), _told)
+        self.first = answer
+
+    def append_once_committed(self, index: int, of: int) -> None:
+        """As a producer does whose next request is here already when the last one is acked."""
+        partition = self.partitions.find("t", of)
+        self.partitions.waiters.when_passed(partition, partition.log.end_offset, lambda: self.append(index))
 
     def fetch(self, offsets: dict[int, int], wait_ms: int = WAIT_MS) -> Told | Reply:
         self.fetching.begin(self.session.id, self.session.epoch, True, self.now_ms, from_follower=True)
@@ -166,6 +174,44 @@ async def test_a_replica_that_is_not_in_sync_gets_nothing_while_its_rate_is_used
     leader.quota.limit = 1 << 60
     third = leader.fetch({1: 1}, wait_ms=0)
     assert isinstance(third, list) and [index for index, size, _ in third if size] == [0]
+
+
+@on_a_loop
+async def test_what_is_appended_while_a_fetch_is_looked_at_is_not_forgotten_over_the_news_of_its_watermark():
+    """The follower has come to the end of 0; by its fetch, 1 is committed, and who is acked by that appends to 0."""
+    leader = Leader()
+    leader.begin()
+    leader.append(0)
+    leader.append(1)
+    leader.append_once_committed(0, of=1)
+    leader.fetch({})
+    leader.append(1)
+    answer = leader.fetch({0: 1, 1: 1}, wait_ms=0)
+    assert isinstance(answer, list) and (0, 0, 1) in answer, "the news, and none of what was appended since"
+    later = leader.fetch({1: 2}, wait_ms=0)
+    assert isinstance(later, list) and [index for index, size, _ in later if size] == [0]
+
+
+@on_a_loop
+async def test_what_is_appended_while_a_fetch_is_looked_at_is_answered_at_once():
+    leader = Leader()
+    leader.begin()
+    leader.append(0)
+    leader.append_once_committed(0, of=0)
+    leader.fetch({})
+    answer = leader.fetch({0: 1})
+    assert isinstance(answer, list) and [(index, mark) for index, size, mark in answer if size] == [(0, 1)]
+
+
+@on_a_loop
+async def test_a_position_that_the_first_answer_had_no_room_for_is_looked_at_by_the_next():
+    leader = Leader()
+    leader.append(0)
+    leader.append(1)
+    leader.begin(max_bytes=1)
+    assert [index for index, size, _ in leader.first if size] == [0] and len(leader.first) == 2
+    later = leader.fetch({0: 1}, wait_ms=0)
+    assert isinstance(later, list) and [index for index, size, _ in later if size] == [1]
 
 
 class Producer:
