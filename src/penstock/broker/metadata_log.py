@@ -155,10 +155,14 @@ class MetadataLog:
             return None
 
     def prune(self) -> None:
-        """A snapshot has been written: what it makes superfluous goes."""
-        self.save_recovery_point()
-        self.snapshots.prune(self.log)
+        """A snapshot has been written: it counts from now on, whatever fails behind it, and what it makes superfluous
+        goes. Not known here, the log would begin above all that are, and nobody could be brought up from it."""
         self._look()
+        try:
+            self.save_recovery_point()
+            self.snapshots.prune(self.log)
+        finally:
+            self._look()
 
     def save_recovery_point(self) -> None:
         self._guard(lambda: self._disk.replace(_RECOVERY_POINT, f"{self.log.recovery_point}\n".encode()))

@@ -13,8 +13,10 @@ import pytest
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.formatting import BOOTSTRAP, META, METADATA_DIRECTORY, format_directory, read_identity
+from penstock.broker.metadata_snapshots import MetadataSnapshots
 from penstock.broker.properties import parse_properties
 from penstock.broker.quorum import Quorum
+from penstock.core.log.log import Log
 from penstock.core.metadata.image import Image
 from penstock.core.raft.snapshot import encode_snapshot
 from penstock.core.raft.voters import VoterEndpoint
@@ -288,6 +290,27 @@ def test_a_snapshot_is_written_and_what_is_older_goes():
     assert not [name for name in names if name.startswith("00000000000000000000.")]
     assert bench.image() == before
     assert bench.image() == before
+
+
+def test_a_snapshot_counts_though_what_it_makes_superfluous_cannot_be_removed(monkeypatch):
+    """The log begins at it already when a file cannot be removed: were it not known, nobody could be brought up."""
+    bench = Bench(metadata_log_max_record_bytes_between_snapshots="2000", metadata_max_retention_bytes="0")
+    prune = MetadataSnapshots.prune
+
+    def prune_and_fail(snapshots: MetadataSnapshots, metadata: Log) -> None:
+        prune(snapshots, metadata)
+        raise OSError(errno.EIO, "the last of the files")
+
+    monkeypatch.setattr(MetadataSnapshots, "prune", prune_and_fail)
+
+    async def churn(quorum: Quorum) -> None:
+        await quorum.propose(topic("orders"))
+        for at in range(100):
+            await quorum.propose([ConfigRecord(resource_type=2, resource_name="orders", name="x", value=str(at))])
+        newest = quorum._log.snapshot
+        assert newest is not None and 50 < quorum._log.start_offset <= newest.offset
+
+    bench.run(churn)
 
 
 def test_a_snapshot_is_also_due_after_a_time():
