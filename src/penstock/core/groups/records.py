@@ -6,6 +6,7 @@ written in version 4 (in version 1 where the client set their expiry), group met
 
 from __future__ import annotations
 
+from functools import lru_cache
 from struct import Struct
 from struct import error as StructError
 
@@ -24,6 +25,8 @@ _PARTITION = Struct(">i")
 PARTITION_BYTES = _PARTITION.size
 """the end of the key of an offset"""
 _OFFSET_AND_EPOCH = Struct(">qi")
+_PLAIN_HEAD = Struct(">hqiB")
+"""version, offset, epoch, length of the metadata and one more"""
 _TIMESTAMP = Struct(">q")
 
 LEGACY_OFFSET_COMMIT = 0
@@ -38,6 +41,9 @@ GROUP_VALUE_VERSION = 3
 _PLAIN_OFFSET = _VERSION.pack(OFFSET_VALUE_VERSION)
 _PLAIN_OFFSET_BYTES = 24
 """version, offset, epoch, a length of one byte and no metadata, timestamp, no tagged fields"""
+_PLAIN_METADATA_BYTES_MAX = 126
+"""of metadata whose length takes one byte"""
+_NO_TAGS = b"\x00"
 _NO_TAGS_BYTES = 1
 _TOPIC_ID_TAG = b"\x01\x00\x10"
 """one field, its number, its size"""
@@ -139,8 +145,7 @@ def read_foreign_group_id(key: bytes) -> str:
 
 
 def offset_record(group_id: str, topic: str, partition: int, value: OffsetCommitValue) -> CoordinatorRecord:
-    version = OFFSET_VALUE_VERSION if value.expire_timestamp == -1 else OFFSET_VALUE_VERSION_WITH_EXPIRY
-    return CoordinatorRecord(_offset_key(group_id, topic, partition), _VERSION.pack(version) + value.encode(version))
+    return CoordinatorRecord(_offset_key(group_id, topic, partition), _offset_value(value))
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> CoordinatorRecord:
@@ -157,7 +162,25 @@ def group_tombstone(group_id: str) -> CoordinatorRecord:
 
 
 def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    return bytes(_OFFSET_KEY + OffsetCommitKey(group=group_id, topic=topic, partition=partition).encode(0))
+    return _offset_prefix(group_id, topic) + _PARTITION.pack(partition)
+
+
+@lru_cache(maxsize=64)
+def _offset_prefix(group_id: str, topic: str) -> bytes:
+    """The same for all the partitions of a commit, of which there may be many."""
+    whole = _OFFSET_KEY + OffsetCommitKey(group=group_id, topic=topic).encode(0)
+    return bytes(whole[:-PARTITION_BYTES])
+
+
+def _offset_value(value: OffsetCommitValue) -> bytes:
+    """What is written for nearly every commit by hand, as it is read; every other form by its specification."""
+    metadata = value.metadata.encode("utf-8", "surrogateescape") if value.metadata else b""
+    if value.expire_timestamp != -1 or len(metadata) > _PLAIN_METADATA_BYTES_MAX:
+        version = OFFSET_VALUE_VERSION if value.expire_timestamp == -1 else OFFSET_VALUE_VERSION_WITH_EXPIRY
+        return _VERSION.pack(version) + value.encode(version)
+    head = _PLAIN_HEAD.pack(OFFSET_VALUE_VERSION, value.offset, value.leader_epoch, len(metadata) + 1)
+    tags = _NO_TAGS if value.topic_id == NO_ID else _TOPIC_ID_TAG + value.topic_id
+    return b"".join((head, metadata, _TIMESTAMP.pack(value.commit_timestamp), tags))
 
 
 def _group_key(group_id: str) -> bytes:

@@ -52,12 +52,16 @@ class ShareState:
         return self.created_ms != self.written_ms
 
     def updated(self, update: ShareState) -> ShareState:
-        start_offset = self.start_offset if update.start_offset == NO_OFFSET else update.start_offset
+        """With what a leader wrote. A start below the one that is known is of a write that was sent before another,
+        and came after it: its batches are merged, but records that were done with stay so. Only a group that begins
+        anew goes back, by a snapshot of a later state epoch."""
+        late = NO_OFFSET < update.start_offset < self.start_offset
+        start_offset = max(self.start_offset, update.start_offset)
         return replace(
             self,
             leader_epoch=max(self.leader_epoch, update.leader_epoch),
             start_offset=start_offset,
-            delivery_complete_count=update.delivery_complete_count,
+            delivery_complete_count=self.delivery_complete_count if late else update.delivery_complete_count,
             batches=combine(self.batches, update.batches, start_offset),
             updates=self.updates + 1,
         )

@@ -22,6 +22,11 @@ from penstock.protocol.generated.consumer_group_heartbeat_request import (
     TopicPartitions,
 )
 from penstock.protocol.generated.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+from penstock.protocol.generated.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 GROUP = "g"
 
@@ -118,6 +123,21 @@ class Bench:
         answer = self.ask(self.shard.consumer_heartbeat, request, context)
         assert isinstance(answer, ConsumerGroupHeartbeatResponse)
         return answer
+
+
+def commit(bench: Bench, member_id: str, epoch: int, *partitions: int, version: int = 9) -> None:
+    request = OffsetCommitRequest(
+        group_id=GROUP,
+        member_id=member_id,
+        generation_id_or_member_epoch=epoch,
+        topics=[
+            OffsetCommitRequestTopic(
+                name="x",
+                partitions=[OffsetCommitRequestPartition(partition_index=at, committed_offset=5) for at in partitions],
+            )
+        ],
+    )
+    bench.ask(bench.shard.commit_offsets, request, RequestContext(version))
 
 
 def refusal(call: Any, *arguments: Any, **fields: Any) -> ErrorCode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from consumer_bench import GROUP, Bench, Consumer, refusal
+from consumer_bench import GROUP, Bench, Consumer, commit, refusal
 
 from penstock.base.configs.define import ResourceType
 from penstock.base.errors import ErrorCode, KafkaError
@@ -15,11 +15,6 @@ from penstock.core.groups.modern.membership import MemberState
 from penstock.core.groups.state import RequestContext
 from penstock.core.metadata.image import Image
 from penstock.protocol.generated.list_groups_request import ListGroupsRequest
-from penstock.protocol.generated.offset_commit_request import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from penstock.protocol.generated.offset_fetch_request import OffsetFetchRequestGroup
 from penstock.protocol.generated.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
@@ -233,21 +228,6 @@ def test_a_full_group_takes_nobody_else() -> None:
     first.join()
 
 
-def commit(bench: Bench, member_id: str, epoch: int, *partitions: int, version: int = 9) -> None:
-    request = OffsetCommitRequest(
-        group_id=GROUP,
-        member_id=member_id,
-        generation_id_or_member_epoch=epoch,
-        topics=[
-            OffsetCommitRequestTopic(
-                name="x",
-                partitions=[OffsetCommitRequestPartition(partition_index=at, committed_offset=5) for at in partitions],
-            )
-        ],
-    )
-    bench.ask(bench.shard.commit_offsets, request, RequestContext(version))
-
-
 def test_commits_are_taken_in_the_members_epoch_and_for_what_it_kept_since_an_earlier_one() -> None:
     bench = Bench(x=2)
     first = Consumer(bench, "a", "x").join()
@@ -267,6 +247,22 @@ def test_commits_are_taken_in_the_members_epoch_and_for_what_it_kept_since_an_ea
     first.leave()
     second.leave()
     commit(bench, "", -1, 0)
+
+
+def test_what_a_member_has_yet_to_give_up_is_committed_in_the_epoch_that_it_knows() -> None:
+    bench = Bench(x=3)
+    first = Consumer(bench, "a", "x").join()
+    bench.later(2_000)
+    Consumer(bench, "b", "x").join()
+    assert first.beat().partitions == [0, 1]
+    bench.later(2_000)
+    Consumer(bench, "c", "x").join()
+    # It says that it has given up one, and before it is told to give up another, in epoch 2, it commits.
+    known = first.revoke().epoch
+    assert first.beat().partitions == [0]
+    assert (known, first.epoch, bench.group.members["a"].state) == (1, 2, MemberState.UNREVOKED_PARTITIONS)
+    commit(bench, "a", known, 0, 1)
+    assert refusal(commit, bench, "a", known, 2) is ErrorCode.STALE_MEMBER_EPOCH
 
 
 def test_a_transaction_of_a_stale_member_is_told_in_words_that_its_producer_knows() -> None:

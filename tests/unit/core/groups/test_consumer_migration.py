@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from consumer_bench import GROUP, Bench, Consumer, refusal
+from consumer_bench import GROUP, Bench, Consumer, commit, refusal
 
 from penstock.base.errors import ErrorCode
 from penstock.core.groups.config import GroupConfig
@@ -137,6 +137,20 @@ def test_a_cooperative_member_gives_up_first_and_is_called_back_for_more() -> No
     assert classic.sync() == ErrorCode.NONE
     assert (classic.generation, classic.owned) == (2, [0])
     assert new.beat().partitions == [1]
+
+
+def test_a_classic_member_that_has_joined_and_not_synced_commits_for_what_it_keeps() -> None:
+    bench = Bench(x=2)
+    classic = leading(bench)
+    Consumer(bench, "new", "x").join()
+    bench.later(1_000)
+    classic.join()
+    assert classic.sync() == ErrorCode.NONE and classic.owned == [0]
+    classic.join()
+    assert classic.generation == 2
+    commit(bench, classic.member_id, 1, 0, version=8)
+    assert refusal(commit, bench, classic.member_id, 1, 1) is ErrorCode.ILLEGAL_GENERATION
+    assert refusal(commit, bench, classic.member_id, 3, 0) is ErrorCode.ILLEGAL_GENERATION
 
 
 def test_the_last_member_of_the_consumer_protocol_leaves_a_classic_group_behind() -> None:

@@ -124,7 +124,7 @@ def test_length_is_counted_as_java_counts() -> None:
 @given(
     st.integers(-1, 2**63 - 1), st.integers(-1, 2**31 - 1), st.text(max_size=200), st.integers(0, 2**62), st.booleans()
 )
-def test_the_reader_by_hand_agrees_with_the_specification(
+def test_reader_and_writer_by_hand_agree_with_the_specification(
     offset: int, epoch: int, metadata: str, time_ms: int, has_id: bool
 ) -> None:
     value = OffsetCommitValue(
@@ -136,6 +136,7 @@ def test_the_reader_by_hand_agrees_with_the_specification(
     )
     record = records.offset_record(metadata, "t" + metadata, 7, value)
     assert record.value is not None
+    assert record.value == b"\0\4" + value.encode(4)
     assert records.read_offset_value(record.value) == value
     assert records.read_offset_key(record.key) == (metadata, "t" + metadata, 7)
 

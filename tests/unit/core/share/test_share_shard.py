@@ -132,6 +132,18 @@ def test_a_group_that_begins_anew_fences_leaders_that_do_not_know():
     assert (found.state_epoch, found.start_offset, found.batches) == (2, 0, ())
 
 
+def test_a_write_that_comes_late_moves_no_start_back():
+    bench = Bench()
+    bench.begin()
+    bench.write(StateBatch(12, 13, 2, 1), start_offset=10, delivery_complete_count=2)
+    bench.write(StateBatch(22, 22, 2, 1), start_offset=20, delivery_complete_count=1)
+    bench.write(StateBatch(12, 13, 2, 1), StateBatch(24, 24, 2, 1), start_offset=10, delivery_complete_count=2)
+    state = bench.shard.states[KEY]
+    assert (state.start_offset, state.delivery_complete_count) == (20, 1)
+    assert state.batches == (StateBatch(22, 22, 2, 1), StateBatch(24, 24, 2, 1))
+    assert bench.again() == bench.shard.states
+
+
 @pytest.mark.parametrize("key", [ShareKey("g", bytes(16), 0), ShareKey("g", TOPIC, -1)])
 def test_a_key_that_names_no_partition_is_refused(key: ShareKey):
     bench = Bench()

@@ -24,26 +24,27 @@ def check_commit(
     transactional: bool = False,
 ) -> None:
     """Without an epoch only where nobody is in the group; old transactional producers send none at all. A member that
-    has moved on meanwhile may still commit for what it had in the epoch it speaks of, and has had since."""
+    has moved on meanwhile may still commit for what it had in the epoch it speaks of, and has had since (KIP-1251)."""
     if epoch < 0 and (not group.members or (transactional and not member_id)):
         return
     member = group.members.get(member_id)
     if member is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-    if member.uses_classic_protocol:
-        if epoch != member.epoch:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        return
-    if not transactional and api_version < MEMBER_EPOCHS_FROM:
+    in_generations = member.uses_classic_protocol
+    if not transactional and not in_generations and api_version < MEMBER_EPOCHS_FROM:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if epoch > member.epoch or (epoch < member.epoch and not _had_since(member, metadata, epoch, partitions)):
-        raise KafkaError(ErrorCode.ILLEGAL_GENERATION if transactional else ErrorCode.STALE_MEMBER_EPOCH)
+        said = ErrorCode.ILLEGAL_GENERATION if transactional or in_generations else ErrorCode.STALE_MEMBER_EPOCH
+        raise KafkaError(said)
 
 
 def _had_since(member: ConsumerMember, metadata: Metadata, epoch: int, partitions: Iterable[tuple[str, int]]) -> bool:
+    """What it has yet to give up is still its own: a consumer commits before it lets go."""
     for topic, partition in partitions:
-        topic_id = metadata.topic_id(topic)
-        given = None if topic_id is None else member.assigned.get(topic_id, {}).get(partition)
+        topic_id = metadata.topic_id(topic) or b""
+        given = member.assigned.get(topic_id, {}).get(partition)
+        if given is None:
+            given = member.revoking.get(topic_id, {}).get(partition)
         if given is None or given > epoch:
             return False
     return True
