@@ -31,6 +31,8 @@ FAULTS = _FIRST_FAULTS + LATER_FAULTS
 _EVENTS_A_SEGMENT_BYTE = 10
 """so that a long run has no more segments than a short one: a broker looks at each of them when it starts"""
 
+_PORTION_BYTES_MIN = 1_024
+
 MODERN_GROUPS_FROM = 1_001
 """from this seed on runs have consumer groups and share groups: those below are as they were recorded"""
 
@@ -82,6 +84,12 @@ class Options:
     @property
     def min_insync(self) -> int:
         return 2 if self.copies == 3 else 1
+
+    @property
+    def portion_bytes(self) -> int:
+        """What a client takes of a partition at once. It grows with the run as segments do: whoever begins at the start
+        of the log when all is mended has no more portions before it in a long run than in a short one."""
+        return max(_PORTION_BYTES_MIN, self.events // _EVENTS_A_SEGMENT_BYTE)
 
 
 def draw(seed: int, nodes: int = 3, events: int = 10_000) -> Options:

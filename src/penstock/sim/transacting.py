@@ -10,6 +10,7 @@ What is written to the copies is "number/attempt": an attempt that was aborted a
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
 from random import Random
@@ -42,10 +43,14 @@ _REQUEST_MS = 2_000
 _DELIVERY_MS = 8_000
 _TIMEOUT_MS = 12_000
 """of a transaction"""
-_BATCH_BYTES = 512
-"""small: several batches are under way at once, and each fits into the smallest segment"""
-_PARTITION_BYTES = 1_024
-"""little enough to be copied in one transaction in time, over the slowest network"""
+_PORTION_BATCHES = 2
+"""of which what is copied in one transaction is made: several are under way at once, each fits into the smallest
+segment, and all are written in time, over the slowest network"""
+_UNCOPIED_MAX = 1_000
+"""records that wait for the copier; then producers wait for it. A transaction takes it several times as long as a send
+takes one of three producers: without a limit it had, when all was mended, thousands of records before it, and minutes
+of work in which it was not stuck. With one, whoever is not done within the time of L2 is stuck"""
+_COPIED_LOOK_S = 0.2
 _POLL_MS = 300
 _ABORTS = 0.25
 _TAKES_OVER = 0.03
@@ -114,7 +119,7 @@ class Transacting:
 
     async def _transactions(self, client: Client, process: Process, connection: aio.Client) -> None:
         """One after the other, for as long as this producer is of use."""
-        producer = await _producer(connection, client.name)
+        producer = await self._producer(connection, client.name)
         try:
             going = True
             while going and not self._workload.finishing:
@@ -155,7 +160,7 @@ class Transacting:
 
     async def _take_over(self, connection: aio.Client, transactional_id: str) -> None:
         """Another instance of the same application starts and goes: the first is fenced from here on."""
-        await (await _producer(connection, transactional_id))._stop()
+        await (await self._producer(connection, transactional_id))._stop()
 
     async def _end(self, client: Client, name: str, producer: aio.Producer, sends: list[Send], *, commit: bool) -> bool:
         """False where the outcome is unknown: then whoever has the id next ends it."""
@@ -183,15 +188,26 @@ class Transacting:
             self.copied_to.get(partition, 0) > offset for partition, offset in self._workload.last_acked.items()
         )
 
+    async def copied_enough(self) -> None:
+        """What a copier has before it has a limit, as every queue has: until then producers wait."""
+        while self._options.copiers and not self._workload.finishing and self.uncopied > _UNCOPIED_MAX:
+            await asyncio.sleep(_COPIED_LOOK_S)
+
+    @property
+    def uncopied(self) -> int:
+        """Records that were acked, and that the copier does not know to be copied."""
+        last = self._workload.last_acked
+        return sum(offset + 1 - self.copied_to.get(partition, 0) for partition, offset in last.items())
+
     async def _copying(self, client: Client, process: Process, connection: aio.Client) -> None:
         """From where the last transaction that was committed came to, for as long as this producer is of use."""
-        producer = await _producer(connection, client.name)
+        producer = await self._producer(connection, client.name)
         try:
             places = [TopicPartition(self._workload.topic, number) for number in range(self._options.partitions)]
             known = await connection.run(fetch_offsets(connection.cluster, COPIERS.group_id, places))
             # The last commit may have been carried out without its answer having arrived.
             self.copied_to |= {place.partition: committed.offset for place, committed in known.items()}
-            fetcher = aio.Fetcher(connection, _reading(0))
+            fetcher = aio.Fetcher(connection, self._reading(0))
             fetcher.assign({place: known[place].offset if place in known else EARLIEST for place in places})
             while not self._is_copied():
                 fetched = await fetcher.poll(_POLL_MS)
@@ -232,7 +248,7 @@ class Transacting:
         """Everything that was committed, from the beginning; once finishing, to the end."""
         places = self.read()
         async with self._workload.connect(process) as connection:
-            fetcher = aio.Fetcher(connection, _reading(READ_COMMITTED))
+            fetcher = aio.Fetcher(connection, self._reading(READ_COMMITTED))
             name = self._workload.invoke(client, "assign", keys=[str(place) for place in places])
             fetcher.assign(dict.fromkeys(places, EARLIEST))
             self._workload.complete(client, name, "ok")
@@ -260,29 +276,27 @@ class Transacting:
             return False
         return all(one.offset == one.high_watermark for one in fetcher.core.positions.values())
 
+    async def _producer(self, connection: aio.Client, transactional_id: str) -> aio.Producer:
+        settings = Settings(
+            transactional_id=transactional_id,
+            transaction_timeout_ms=_TIMEOUT_MS,
+            batch_bytes=self._options.portion_bytes // _PORTION_BATCHES,
+            linger_ms=0,
+            request_timeout_ms=_REQUEST_MS,
+            delivery_timeout_ms=_DELIVERY_MS,
+        )
+        producer = aio.Producer(connection, settings)
+        await producer.__aenter__()
+        try:
+            await producer.init_transactions()
+        except KafkaError:
+            await producer._stop()
+            raise
+        return producer
 
-async def _producer(connection: aio.Client, transactional_id: str) -> aio.Producer:
-    settings = Settings(
-        transactional_id=transactional_id,
-        transaction_timeout_ms=_TIMEOUT_MS,
-        batch_bytes=_BATCH_BYTES,
-        linger_ms=0,
-        request_timeout_ms=_REQUEST_MS,
-        delivery_timeout_ms=_DELIVERY_MS,
-    )
-    producer = aio.Producer(connection, settings)
-    await producer.__aenter__()
-    try:
-        await producer.init_transactions()
-    except KafkaError:
-        await producer._stop()
-        raise
-    return producer
-
-
-def _reading(isolation: int) -> fetch.Settings:
-    limits = FetchLimits(max_wait_ms=_POLL_MS, isolation=isolation)
-    return fetch.Settings(limits=limits, partition_bytes_max=_PARTITION_BYTES, reset=Reset.EARLIEST)
+    def _reading(self, isolation: int) -> fetch.Settings:
+        limits = FetchLimits(max_wait_ms=_POLL_MS, isolation=isolation)
+        return fetch.Settings(limits=limits, partition_bytes_max=self._options.portion_bytes, reset=Reset.EARLIEST)
 
 
 def _number(record: Any) -> str:

@@ -36,6 +36,7 @@ GROUP = "readers"
 _REQUEST_MS = 2_000
 _DELIVERY_MS = 8_000
 _POLL_MS = 500
+_PORTION_BYTES_MIN = 4_096
 _ASKS_FOR_THE_END = 0.1
 """how often a reader asks where the log ends"""
 
@@ -108,6 +109,11 @@ class Workload:
     def copies(self) -> dict[Any, Any]:
         """key of a source -> key of its copy"""
         return self._transacting.copies
+
+    @property
+    def uncopied(self) -> int:
+        """records that were acked and wait for the copier"""
+        return self._transacting.uncopied
 
     @property
     def unfinished(self) -> str:
@@ -209,6 +215,7 @@ class Workload:
                 try:
                     while not self.finishing and await self._send(client, process, producer):
                         await self.think(process)
+                        await self._transacting.copied_enough()
                 finally:
                     await producer._stop()
             await self.think(process)
@@ -337,7 +344,8 @@ class Workload:
     def fetch_settings(self, client: Client) -> fetch.Settings:
         rack = client.rack if self._options.racks else ""
         limits = FetchLimits(max_wait_ms=_POLL_MS, rack=rack)
-        return fetch.Settings(limits=limits, partition_bytes_max=4_096, reset=Reset.EARLIEST)
+        portion_bytes = max(_PORTION_BYTES_MIN, self._options.portion_bytes)
+        return fetch.Settings(limits=limits, partition_bytes_max=portion_bytes, reset=Reset.EARLIEST)
 
     async def think(self, process: Process) -> None:
         await asyncio.sleep(process.random.random() * self._options.think_ms / 1000)

@@ -52,9 +52,10 @@ class Lines:
         self._lines.pop(node_id, None)
 
     def see(self, node_id: int, start: int, end: int) -> int:
-        """Where to read on: the log of this node is from `start` to `end` now."""
+        """Where to read on: the log of this node is from `start` to `end` now. One that begins where it ended has been
+        given a snapshot, and may have had something else there that was never committed."""
         line = self._lines.get(node_id)
-        if line is None or not line.start <= end or line.end < start:
+        if line is None or not line.start <= end or line.end < start or line.start < line.end == start:
             line = self._lines[node_id] = Line(start, self._sum_at(start))
         line.cut(end)
         return line.end

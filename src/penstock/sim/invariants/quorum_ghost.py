@@ -27,6 +27,9 @@ class QuorumGhost:
         """(node, epoch) -> for whom"""
         self._seen: dict[int, QuorumProbe] = {}
         """node -> as it was last seen, in this life or an earlier one"""
+        self._synced: dict[int, int] = {}
+        """node -> what is on its disk. A log that is opened again counts from anew, and is where it was: a leader may
+        hear of what a voter had synced after that voter lost its power"""
         self._marks: dict[int, Mark] = {}
         self._lost: dict[int, int] = {}
         """node -> what it had synced on a disk that is lost"""
@@ -39,6 +42,7 @@ class QuorumGhost:
         if probe == before:
             return
         self._seen[node.id] = probe
+        self._synced[node.id] = max(probe.synced, min(self._synced.get(node.id, 0), probe.end))
         if before is not None:
             self._check_past(node, before, probe)
         self._check_now(node, probe)
@@ -57,8 +61,8 @@ class QuorumGhost:
 
     def wiped(self, node: Node) -> None:
         """It lost its disk: who votes under this id from now on is another. What it had counted, and does still."""
-        before = self._seen.pop(node.id, None)
-        self._lost[node.id] = 0 if before is None else before.synced
+        self._seen.pop(node.id, None)
+        self._lost[node.id] = self._synced.pop(node.id, 0)
         self._votes = {vote: whom for vote, whom in self._votes.items() if vote[0] != node.id}
 
     def _follow(self, node: Node, before: QuorumProbe | None, probe: QuorumProbe) -> None:
@@ -89,12 +93,9 @@ class QuorumGhost:
             self._tell("K8", f"{node.host} has {probe.voters_changing} changes of voters that are not committed")
 
     def _check_majority(self, node: Node, probe: QuorumProbe) -> None:
-        ends = [max(self._synced(voter), self._lost.get(voter, 0)) for voter in probe.voters]
+        ends = [max(self._synced.get(voter, 0), self._lost.get(voter, 0)) for voter in probe.voters]
         if not ends:
             return
         reached = sorted(ends, reverse=True)[len(ends) // 2]
         if probe.high_watermark > reached:
             self._tell("K3", f"{node.host} has committed {probe.high_watermark}, a majority has synced {reached}")
-
-    def _synced(self, voter: int) -> int:
-        return self._seen[voter].synced if voter in self._seen else 0

@@ -114,6 +114,7 @@ CLUSTER_BUGS = (
         (Patch(Leading, "committed", _committed_alone),),
         ("R6",),
         within=10,
+        seed=11,
         nodes=3,
         options=_KILLS,
     ),
