@@ -208,12 +208,12 @@ class TopicWriter:
                 f"row {stray} asks for partition {chosen[stray]} of topic {topic}, which has 0 to {count - 1}",
             )
         ends = starts.tolist()
-        for partition in range(count):
-            if ends[partition] == ends[partition + 1]:
-                continue
-            place = TopicPartition(topic, partition)
-            for data, _ in encoder.batches(records, order[ends[partition] : ends[partition + 1]]):
-                self._tickets.append(self._producer.send_batch(place, data))
+        self._tickets += self._producer.send_batches(
+            (TopicPartition(topic, partition), data)
+            for partition in range(count)
+            if ends[partition] < ends[partition + 1]
+            for data, _ in encoder.batches(records, order[ends[partition] : ends[partition + 1]])
+        )
 
     def _partitions_of(self, topic: str) -> int:
         cluster = self._client.cluster

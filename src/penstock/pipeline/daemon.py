@@ -13,7 +13,8 @@ from pyspark.daemon import manager
 import penstock.columnar.ranges
 import penstock.columnar.writing
 import penstock.pipeline.execution.stages
-import penstock.pipeline.sink
+import penstock.pipeline.sink.exactly_once
+import penstock.pipeline.sink.kept
 import penstock.pipeline.source.tasks  # noqa: F401 all of these too
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import random
 import secrets
 import selectors
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -43,6 +43,7 @@ from penstock.wire.inbox import Allocate, zeroed
 from penstock.wire.partitioners import Partitioner
 from penstock.wire.positions import Fetched
 from penstock.wire.security import PLAINTEXT, Security
+from penstock.wire.sender import REQUEST_DATA_BYTES_MAX
 from penstock.wire.share_consumer import AcknowledgeType, Shared
 from penstock.wire.transactions import Committed, GroupMember, State
 
@@ -299,6 +300,17 @@ class Producer:
         ticket = self._client.run(self.core.send_batch(partition, data))
         self._client.run(self.core.turn())
         return ticket
+
+    def send_batches(self, batches: Iterable[tuple[TopicPartition, bytearray | memoryview]]) -> Iterator[Ticket]:
+        """The same for several: as many as fit leave in one request. Each is taken when there is room for it."""
+        held = 0
+        for partition, data in batches:
+            if held and held + len(data) > REQUEST_DATA_BYTES_MAX:
+                self._client.run(self.core.depart())
+                held = 0
+            yield self._client.run(self.core.send_batch(partition, data))
+            held += len(data)
+        self._client.run(self.core.depart())
 
     def flush(self) -> None:
         self._client.run(self.core.flush())

@@ -175,6 +175,16 @@ class Producer:
         yield Await([], 0)
         yield from self._round()
 
+    def depart(self) -> Conversation[None]:
+        """Without waiting: take what has arrived, send all that can be sent, and give it to the network, so that it is
+        on its way while the caller makes more."""
+        yield Await([], 0)
+        left = self._sender.batches_queued + 1
+        while self._sender.batches_queued < left:
+            left = self._sender.batches_queued
+            yield from self._round()
+        yield Await([], 0)
+
     def serve(self) -> Conversation[None]:
         """For ever: what a shell with a background task runs."""
         self._serving = True

@@ -114,6 +114,10 @@ class Sender:
         """Those with batches that wait to leave."""
         return [lane.partition for lane in self._lanes.values() if lane.queue]
 
+    @property
+    def batches_queued(self) -> int:
+        return sum(len(lane.queue) for lane in self._lanes.values())
+
     def leaderless(self, cluster: Cluster) -> list[str]:
         """Topics of waiting batches whose leader is unknown."""
         return list(dict.fromkeys(p.topic for p in self.partitions() if cluster.leader(p) is None))

@@ -68,6 +68,13 @@ def test_batches_are_bounded_and_read_back_as_the_rows(content, batch_bytes, bat
         assert header.max_timestamp == max(record.timestamp for record in read_records(data))
 
 
+@pytest.mark.parametrize(("rows", "size"), [(5_000, 100), (550, 1_000)])
+def test_a_quarter_of_the_rows_that_spark_hands_over_is_one_batch(rows, size):
+    """A small batch behind a full one would cost as much as the full one."""
+    batch = pa.RecordBatch.from_pydict({"key": [b"key-%d" % n for n in range(rows)], "value": [bytes(size)] * rows})
+    assert len(encode(batch, now_ms=0)) == 1
+
+
 @given(st.lists(records, min_size=2, max_size=20), st.randoms())
 @settings(deadline=None)
 def test_chosen_rows_are_encoded_in_the_order_chosen(content, chance):

@@ -13,6 +13,7 @@ from penstock.protocol.generated.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from penstock.protocol.generated.produce_request import ProduceRequest
 from penstock.protocol.generated.produce_response import (
     PartitionProduceResponse,
     ProduceResponse,
@@ -31,12 +32,12 @@ TAKEN = ProduceResponse(
 )
 
 
-def known_cluster() -> Cluster:
+def known_cluster(count: int = 1) -> Cluster:
     cluster = Cluster([("a", 1)])
-    partition = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=0)
+    partitions = [MetadataResponsePartition(partition_index=n, leader_id=1, leader_epoch=0) for n in range(count)]
     answer = MetadataResponse(
         brokers=[MetadataResponseBroker(node_id=1, host="h1", port=1)],
-        topics=[MetadataResponseTopic(name="t", partitions=[partition])],
+        topics=[MetadataResponseTopic(name="t", partitions=partitions)],
     )
     cluster.want(["t"])
     cluster.learn(answer, now_ms=0)
@@ -75,3 +76,16 @@ def test_a_batch_fails_in_time_also_where_nobody_can_be_asked_who_leads() -> Non
     script.run(producer.pump(lambda: ticket.done or script.now_ms > 5_000))
     with pytest.raises(KafkaError, match="not delivered within 1000 ms"):
         ticket.result()
+
+
+def test_what_departs_together_is_one_request_and_what_may_not_follow_yet_stays() -> None:
+    data = build_batch([Record.of(None, bytes(50))])
+    producer = Producer(known_cluster(2), Settings(acks=1, idempotent=False))
+    script = Script(lambda ask: None)
+    for partition in (0, 1, 0):
+        script.run(producer.send_batch(TopicPartition("t", partition), bytearray(data)))
+    script.run(producer.depart())
+    (asked,) = script.asked
+    assert isinstance(asked, ProduceRequest)
+    assert [one.index for one in asked.topic_data[0].partition_data] == [0, 1]
+    assert producer.has_full_batches, "without an identity, one batch of a partition at a time"

@@ -12,7 +12,8 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from typing import TYPE_CHECKING
+
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -25,6 +26,9 @@ from pyspark.sql.types import (
 )
 
 from penstock.pipeline.sink.errors import SinkOptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BYTES = (BinaryType, StringType)
 TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {

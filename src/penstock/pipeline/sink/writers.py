@@ -1,11 +1,15 @@
-"""The writers that Spark calls: `stream_writer` and `writer` make them."""
+"""The writers that Spark calls: `stream_writer` and `writer` make them.
+
+Spark loads them in processes that plan and commit as well, starts such a process anew after an idle minute, and the
+query waits for it. So what only tasks need, pyarrow and a client among it, is imported where rows are written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
@@ -15,11 +19,11 @@ from pyspark.sql.types import StructType
 
 from penstock.pipeline.sink import columns, task
 from penstock.pipeline.sink.errors import SinkError, SinkOptionError
-from penstock.pipeline.sink.exactly_once import write_once
-from penstock.pipeline.sink.kept import kept_client, kept_writer
-from penstock.pipeline.sink.markers import Ledger, Marker, batch_place
 from penstock.pipeline.sink.messages import Written
 from penstock.pipeline.sink.options import SinkOptions, parse
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
@@ -44,7 +48,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         rows = _rows(iterator, self._columns)
         if self._options.exactly_once:
-            return write_once(rows, task.of_stream(), self._options)
+            return write_exactly_once(rows, task.of_stream(), self._options)
         return write_at_least_once(rows, self._options)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
@@ -65,7 +69,7 @@ class BatchWriter(DataSourceArrowWriter):
         rows = _rows(iterator, self._columns)
         if self._options.exactly_once:
             found = task.of_write(self._options.sink_name, self._name, self._options.batch)
-            return write_once(rows, found, self._options)
+            return write_exactly_once(rows, found, self._options)
         return write_at_least_once(rows, self._options)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -78,6 +82,9 @@ def mark_batch(messages: Sequence[WriterCommitMessage | None], options: SinkOpti
     written = next((one for one in messages if isinstance(one, Written) and one.owner), None)
     if written is None:
         return
+    from penstock.pipeline.sink.kept import kept_client  # noqa: PLC0415 see above
+    from penstock.pipeline.sink.markers import Ledger, Marker, batch_place  # noqa: PLC0415 see above
+
     with kept_client(options) as client:
         ledger = Ledger(client, options.marker_topic)
         ledger.prepare()
@@ -91,8 +98,16 @@ def mark_batch(messages: Sequence[WriterCommitMessage | None], options: SinkOpti
         ledger.commit(place, Marker(written.batch + 1))
 
 
+def write_exactly_once(rows: Iterator[pa.RecordBatch], found: task.Task, options: SinkOptions) -> Written:
+    from penstock.pipeline.sink.exactly_once import write_once  # noqa: PLC0415 see above
+
+    return write_once(rows, found, options)
+
+
 def write_at_least_once(rows: Iterator[pa.RecordBatch], options: SinkOptions) -> Written:
     """Each attempt at a task writes its rows, visible at once; within an attempt no retry makes a row double."""
+    from penstock.pipeline.sink.kept import kept_writer  # noqa: PLC0415 see above
+
     count = 0
     with kept_writer(options) as output:
         for batch in rows:
