@@ -169,6 +169,14 @@ def test_configurations(shell, kafka_topic):
     assert shell.json("config", "get", "broker", str(broker), "num.partitions")[0]["value"]
 
 
+def test_a_broker_that_is_not_there_is_told_from_one_that_does_not_answer(shell):
+    known = shell.json("cluster")["brokers"][0]["id"]
+    for arguments in (("get", "broker", "4711"), ("set", "broker", "4711", "log.cleaner.threads=1")):
+        shell("config", *arguments, code=1)
+        assert "there is no broker 4711" in shell.err
+        assert str(known) in shell.err and "penstock cluster" in shell.err
+
+
 def test_trim_and_offsets(shell, kafka_topic):
     shell("produce", kafka_topic, *map(str, range(10)))
     assert shell.json("topic", "trim", kafka_topic, "-o", "4", "--dry-run")[0]["after"] == 4

@@ -54,3 +54,5 @@ def test_what_is_not_there_is_said(
     assert main(["txn", "abort", topic_name, "0", "--yes", "-b", penstock_broker.bootstrap]) == 1
     assert "no such transaction is open" in capfd.readouterr().err
     assert main(["txn", "describe", "nobody", "-b", penstock_broker.bootstrap]) == 1
+    told = capfd.readouterr().err
+    assert "no transactional id 'nobody' is known" in told and "penstock txn list" in told

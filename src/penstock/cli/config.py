@@ -11,7 +11,7 @@ from penstock.cli.options import add_dry_run, make_admin, pairs, subcommand
 from penstock.cli.output import emit, table
 
 if TYPE_CHECKING:
-    from penstock.client import ConfigValue
+    from penstock.client import Admin, ConfigValue
 
 KINDS = ["topic", "broker", "group"]
 NAME_HELP = "topic, group, or broker id; for `set broker`, 'default' means all brokers"
@@ -40,6 +40,7 @@ def _resource(parser: argparse.ArgumentParser) -> None:
 
 def get_config(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
+        _check_broker(args, admin)
         print_configs(args, admin.config(args.kind, _name(args)), args.key, everything=args.all)
 
 
@@ -55,6 +56,7 @@ def unset_config(args: argparse.Namespace) -> None:
 
 def _alter(args: argparse.Namespace, changes: dict[str, str], unset: list[str]) -> None:
     with make_admin(args) as admin:
+        _check_broker(args, admin)
         admin.alter_config(args.kind, _name(args), changes, unset, dry_run=args.dry_run)
     result = {"kind": args.kind, "name": args.name, "set": changes, "unset": unset, "dry_run": args.dry_run}
     verb = "would alter" if args.dry_run else "altered"
@@ -63,6 +65,16 @@ def _alter(args: argparse.Namespace, changes: dict[str, str], unset: list[str]) 
 
 def _name(args: argparse.Namespace) -> str:
     return "" if args.kind == "broker" and args.name == "default" else str(args.name)
+
+
+def _check_broker(args: argparse.Namespace, admin: Admin) -> None:
+    """A client asks a broker for its own configurations: for one that is not there it would wait until it gives up."""
+    if args.kind != "broker" or args.name == "default":
+        return
+    ids = [str(broker.id) for broker in admin.cluster().brokers]
+    if args.name not in ids:
+        hint = f"brokers of the cluster: {', '.join(ids)}; `penstock cluster` says where they are"
+        raise Failure(f"there is no broker {args.name}", hint)
 
 
 def print_configs(args: argparse.Namespace, found: list[ConfigValue], keys: list[str], *, everything: bool) -> None:

@@ -22,6 +22,8 @@ its first offset. This writes the marker that ends it in one partition, as kafka
   penstock txn abort orders 0 --start-offset 1234 --dry-run
   penstock txn abort orders 0 --start-offset 1234 --yes"""
 
+UNKNOWN_HINT = "`penstock txn list` lists them; one that is not used for transactional.id.expiration.ms is forgotten"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     sub = parser.add_subparsers(metavar="ACTION", title="actions")
@@ -52,10 +54,16 @@ def list_ids(args: argparse.Namespace) -> None:
 
 
 def describe_id(args: argparse.Namespace) -> None:
+    from penstock.base.errors import ErrorCode, KafkaError
     from penstock.wire.transaction_admin import describe_transaction
 
     with _client(args) as client:
-        found = client.run(describe_transaction(client.cluster, args.id))
+        try:
+            found = client.run(describe_transaction(client.cluster, args.id))
+        except KafkaError as error:
+            if error.code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                raise Failure(f"no transactional id {args.id!r} is known", UNKNOWN_HINT) from None
+            raise
     started_ms = found.transaction_start_time_ms
     result = {
         "id": found.transactional_id,
