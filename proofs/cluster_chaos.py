@@ -19,7 +19,7 @@ from confluent_kafka.admin import NewTopic
 from penstock.sim.check.checker import Verdict, check
 from proofs.cluster_load import Load
 from proofs.cluster_up import ClusterUp
-from proofs.cluster_view import View
+from proofs.cluster_view import View, wait_until
 
 TOPIC = "chaos"
 NODES = (1, 2, 3)
@@ -60,12 +60,20 @@ class Chaos:
 
 def kill_a_leader(chaos: Chaos) -> None:
     """SIGKILL of a node that leads partitions and is not the active controller."""
-    controller = chaos.view.controller()
-    leading = sorted(set(chaos.view.leaders(TOPIC).values()) - {controller})
+    leading = _leading_besides_the_controller(chaos)
+    if not leading:
+        # Who outlived the last breaks leads everything, and may be the active controller.
+        chaos.view.give_leaders_back()
+        wait_until(lambda: bool(_leading_besides_the_controller(chaos)), "the active controller leads everything", 30)
+        leading = _leading_besides_the_controller(chaos)
     node = chaos.chance.choice(leading)
     chaos.cluster.kill(node)
     chaos.measure("SIGKILL of a leader", time.monotonic(), LEADER_LIMIT_S)
     chaos.bring_back(node)
+
+
+def _leading_besides_the_controller(chaos: Chaos) -> list[int]:
+    return sorted(set(chaos.view.leaders(TOPIC).values()) - {chaos.view.controller()})
 
 
 def kill_the_controller(chaos: Chaos) -> None:

@@ -31,6 +31,7 @@ from proofs.cluster_view import QUIET, View, wait_until
 from proofs.kafka_tools import KafkaTools
 
 BALLAST = "ballast"
+COPIES = 3
 ADDED = 4
 SHARE_MIN = 0.75
 """of what each broker would carry if all carried alike"""
@@ -71,7 +72,7 @@ def run(
 
 
 def fill(bootstrap: str, view: View, partitions: int, size_mb: int) -> None:
-    view.admin.create_topics([NewTopic(BALLAST, partitions, 3)])[BALLAST].result(30)
+    view.admin.create_topics([NewTopic(BALLAST, partitions, COPIES)])[BALLAST].result(30)
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", **QUIET})
     for _ in range(size_mb * 1_000_000 // VALUE_BYTES):
         for partition in range(partitions):
@@ -163,13 +164,14 @@ def carried(cluster: ClusterUp, nodes: list[int]) -> dict[int, int]:
 
 
 def moved_away(view: View, lost: int, left: list[int]) -> list[dict[str, object]]:
-    """Each partition that had a copy there gets it on a node that has none."""
+    """Each partition that had a copy there gets it on a node that has none. One that the balancer has on its way may
+    have copies everywhere: it keeps those that are left."""
     moves: list[dict[str, object]] = []
     for (topic, number), one in sorted(view.partitions().items()):
         if lost in one.replicas:
-            instead = next(node for node in left if node not in one.replicas)
-            replicas = [instead if replica == lost else replica for replica in one.replicas]
-            moves.append({"topic": topic, "partition": number, "replicas": replicas})
+            kept = [node for node in one.replicas if node != lost]
+            others = [node for node in left if node not in kept]
+            moves.append({"topic": topic, "partition": number, "replicas": [*kept, *others][:COPIES]})
     return moves
 
 

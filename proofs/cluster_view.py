@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from confluent_kafka import KafkaException
+from confluent_kafka import ElectionType, KafkaException
 from confluent_kafka.admin import AdminClient, PartitionMetadata
 
 from penstock.base.errors import KafkaError
@@ -38,6 +38,10 @@ class View:
         """Those of all topics: leader, replicas and ISR as clients are told."""
         topics = self.admin.list_topics(timeout=10).topics
         return {(topic.topic, number): one for topic in topics.values() for number, one in topic.partitions.items()}
+
+    def give_leaders_back(self) -> None:
+        """To the first of each partition's replicas, at once: by itself the controller does so every five minutes."""
+        self.admin.elect_leaders(ElectionType.PREFERRED).result(30)
 
     def controller(self) -> int:
         """The active controller, as one that answers for the quorum tells."""
