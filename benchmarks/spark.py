@@ -45,8 +45,8 @@ MAX_ROUNDS = 50
 STEPS = ("read", "write", "first", "stream", "memory")
 TINY_TOPIC, TINY_RECORDS = "tiny", 400
 WARM_STREAM_S = 5
-DISK_SHARE = 4
-"""times the records of the largest size that have to be free on the disk: read, written by both, not yet deleted."""
+ROOM_SHARE = 4
+"""times the records of the largest size that have to be free for the broker: read, written by both, not yet deleted."""
 
 Step = Callable[[Side], Values]
 
@@ -108,13 +108,12 @@ def _steps(bench: Bench, names: list[str], warming: bool) -> Iterator[tuple[str,
 
 
 @contextmanager
-def running(broker: str, memory: str) -> Iterator[tuple[str, list[Side], Path]]:
+def running(broker: str, memory: str, data: Path) -> Iterator[tuple[str, list[Side], Path]]:
     """A broker on an empty directory and both sessions; none of them is left behind, nor what they wrote."""
     SCRATCH.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=SCRATCH, prefix="spark-")))
-        directory = scratch / "broker"
-        directory.mkdir()
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=data, prefix="penstock-bench-")))
         server, port = BROKERS[broker](), free_port()
         server.prepare(directory, port)
         started = start(server, directory, port)
@@ -177,6 +176,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", default=",".join(STEPS), help=f"which of {', '.join(STEPS)}")
     parser.add_argument("--broker", choices=tuple(BROKERS), default=Penstock.name)
     parser.add_argument("--memory", default="3g", help="of each JVM (default 3g)")
+    parser.add_argument("--data", type=Path, default=SCRATCH, help="where the broker keeps its records (%(default)s)")
     parser.add_argument("--exactly-once", action="store_true", help="our stream writes in transactions")
     for side in ("ours", "theirs"):
         parser.add_argument(f"--{side}", action="append", default=[], metavar="read|write.OPTION=VALUE")
@@ -214,11 +214,11 @@ def is_full(options: argparse.Namespace) -> bool:
     return whole and options.broker == Penstock.name and not options.exactly_once and options.rounds >= FULL_ROUNDS
 
 
-def check_disk(sizes: Sizes) -> None:
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    needed, free = DISK_SHARE * sizes.records * max(sizes.value_bytes), shutil.disk_usage(SCRATCH).free
+def check_room(data: Path, sizes: Sizes) -> None:
+    data.mkdir(parents=True, exist_ok=True)
+    needed, free = ROOM_SHARE * sizes.records * max(sizes.value_bytes), shutil.disk_usage(data).free
     if free < needed:
-        raise ServerFailed(f"{needed / 1e9:.0f} GB are needed in {SCRATCH}, and {free / 1e9:.0f} GB are free")
+        raise ServerFailed(f"{needed / 1e9:.0f} GB are needed in {data}, and {free / 1e9:.0f} GB are free")
 
 
 def main(arguments: list[str]) -> int:
@@ -227,8 +227,8 @@ def main(arguments: list[str]) -> int:
     # Ended from outside it still ends what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        check_disk(options.sizes)
-        with running(options.broker, options.memory) as (address, sides, scratch):
+        check_room(options.data, options.sizes)
+        with running(options.broker, options.memory, options.data) as (address, sides, scratch):
             bench = Bench(address, options.sizes, scratch, options.more, options.exactly_once)
             collected = run(bench, sides, options.steps, options.rounds)
     except ServerFailed as failure:
