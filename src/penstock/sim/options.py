@@ -37,7 +37,8 @@ MODERN_GROUPS_FROM = 1_001
 """from this seed on runs have consumer groups and share groups: those below are as they were recorded"""
 
 RACK_FAULTS = ("kill", "power", "torn", "stop", "reset", "clock", "client")
-"""beside the loss of a rack. None of them holds an answer back, so that what a reader gets tells where it came from"""
+"""beside the loss of a rack. None of them keeps a broker that stands out of the ISR, so that nearly all is read next
+door"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,22 @@ class PartitionProbe(NamedTuple):
     last_stable: int
 
 
+class FollowerProbe(NamedTuple):
+    """Another replica in the ISR, as the leader knows it."""
+
+    broker_id: int
+    start: int
+    """of its log, as it said with its last fetch in this epoch"""
+    end: int
+    """-1 where it has not fetched in it yet"""
+    active: bool
+    """its broker is neither fenced nor stopping"""
+
+    def serves(self, offset: int) -> bool:
+        """Whether a consumer that wants this offset may be sent to it."""
+        return self.active and self.start <= offset <= self.end
+
+
 class QuorumProbe(NamedTuple):
     """A node of the metadata quorum."""
 
@@ -191,6 +207,17 @@ def probe_of(partition: Partition) -> PartitionProbe:
         -1 if leading is None else leading.epoch_start,
         partition.last_stable_offset,
     )
+
+
+def followers_of(partition: Partition) -> Iterator[FollowerProbe]:
+    """Those in sync; nothing where it is not led here."""
+    leading = partition.leading
+    if leading is not None:
+        for one in leading.replicas.values():
+            if one.broker_id in leading.isr:
+                broker = partition.cluster.brokers.get(one.broker_id)
+                active = broker is not None and broker.active
+                yield FollowerProbe(one.broker_id, one.start_offset, one.end_offset, active)
 
 
 def partition_of(node: Node, topic: str, index: int) -> PartitionProbe | None:

@@ -143,7 +143,8 @@ class Run:
         self._shape: dict[str, int] = {}
         self._read = 0
         self.watch = Watch(self.cluster, options.flush, self._violated)
-        self.nearness = Nearness(self.cluster.nodes, TOPIC, self._violated)
+        racks = {node.id: node.rack for node in self.cluster.nodes}
+        self.nearness = Nearness(racks, self.network.racks, TOPIC, self._violated)
         self._nodes = {node.host: node for node in self.cluster.nodes}
         self.loop.observer = self._observe
         self.loop.upkeep = self.cluster.bury
@@ -156,10 +157,10 @@ class Run:
         self.workload.on_owned = self.watch.owned
         self.workload.on_accepted = self.watch.shares.accepted
         if options.racks:
-            self.workload.on_source = self._came
+            self.workload.on_source = self.nearness.read
 
     def go(self) -> Report:
-        with quiet_garbage(), _journal(self), self.watch.listening(), contextlib.closing(self.loop):
+        with quiet_garbage(), _journal(self), self._listening(), contextlib.closing(self.loop):
             for node in self.cluster.nodes:
                 self.cluster.start(node)
             self.workload.setup()
@@ -169,6 +170,11 @@ class Run:
                 self._liveness()
             self._judge()
             return self._report()
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        with self.watch.listening(), self.nearness.listening() if self.options.racks else contextlib.nullcontext():
+            yield
 
     def _safety(self) -> None:
         self.workload.begin()
@@ -284,11 +290,6 @@ class Run:
             node = self._nodes.get(process.host)
             if node is not None and node.process is process:
                 self.watch.touched(node)
-                if self.options.racks:
-                    self.nearness.touched(node, self.loop.now_us)
-
-    def _came(self, partition: int, rack: str, node_id: int) -> None:
-        self.nearness.read(partition, rack, node_id, self.loop.now_us)
 
     def _acked(self, partition: int, offset: int, value: int) -> None:
         self.watch.ghost.acked(f"{TOPIC}-{partition}", offset)

@@ -66,8 +66,8 @@ class Workload:
         """called with (partition, offset, value) as a client learns of it"""
         self.on_read: Any = None
         """called with (partition's name, offset, value) of every record that a consumer was handed"""
-        self.on_source: Callable[[int, str, int], None] = lambda partition, rack, node_id: None
-        """called with (partition, reader's rack, broker) as records arrive"""
+        self.on_source: Callable[[str, int], None] = lambda rack, node_id: None
+        """called with (reader's rack, broker) as records arrive"""
         self.on_commit: Any = None
         """called with (group, partition, offset) as a client learns that it is committed"""
         self.on_owned: Callable[[str, str, str, Iterable[TopicPartition]], None] = lambda *of: None
@@ -317,7 +317,7 @@ class Workload:
             self.complete(client, name, "info")
             return False
         for one in fetched:
-            self.on_source(one.partition.partition, client.rack, one.node)
+            self.on_source(client.rack, one.node)
         moved = list(rebalanced or ())
         if rebalanced:
             rebalanced.clear()
