@@ -62,7 +62,14 @@ class LoneKafka(ApacheKafka):
             properties.write("transaction.state.log.min.isr=1\n")
 
 
-BROKERS: dict[str, type[Server]] = {each.name: each for each in (Penstock, LoneKafka)}
+class BriefPenstock(Penstock):
+    """Looks every second for what is too old: see `topics.BRIEF`."""
+
+    def command(self, directory: Path, port: int) -> list[str]:
+        return [*super().command(directory, port), "--set", "log.retention.check.interval.ms=1000"]
+
+
+BROKERS: dict[str, type[Server]] = {each.name: each for each in (BriefPenstock, LoneKafka)}
 
 
 def run(bench: Bench, sides: list[Side], names: list[str], rounds: int) -> spark_report.Rounds:

@@ -97,7 +97,7 @@ def write(bench: Bench, side: Side, size: int, share: float) -> Values:
     wanted = int(bench.sizes.records * share)
     copies = max(1, wanted * size // CACHED_BYTES)
     records = wanted // copies * copies
-    topics.create(bench.address, topic)
+    topics.create(bench.address, topic, configs=topics.BRIEF)
     side.ask("cache", records=records, size=size, copies=copies)
     frame = side.measure("frame")
     os.sync()

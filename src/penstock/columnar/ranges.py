@@ -24,8 +24,9 @@ from penstock.wire.sessions import FetchLimits
 Isolation = Literal["read_committed", "read_uncommitted"]
 Lost = Literal["fail", "skip"]
 
-FETCH_BYTES = 8_388_608
-"""bytes asked for at a time: two answers are in memory at once, one being decoded and one arriving."""
+FETCH_BYTES = 4_194_304
+"""bytes asked for at a time: two answers are in memory at once, one being decoded and one arriving. What is decoded is
+still in the processor's caches when Spark reads it."""
 TIMEOUT_MS = 120_000
 """ms without any progress after which a range that does not end is given up; Spark's own default."""
 

@@ -1,23 +1,70 @@
-"""The process that Spark forks its Python workers from, with what the tasks of a pipeline need loaded before the fork.
+"""The process that Spark forks its Python workers from, with what they need loaded before the fork.
 
-Loading takes a second of computing; so it is spent once, not once a core, and its memory is shared by the workers. What
-is loaded stays: the collector need not look at it. Spark's worker collects after every task, and looking through all
-modules would take it longer than the task of a small batch.
+There is one for the tasks, and one for each kind of work that Spark does for a data source in the driver: to look it up,
+to plan a read, to make a writer, to commit. Spark ends a worker after an idle minute and the next query waits for
+another. Loading takes from a tenth of a second to a whole one; so it is spent once, not once a worker, and its memory is
+shared by the workers. What is loaded stays: the collector need not look at it. Spark's worker collects after every task,
+and looking through all modules would take it longer than the task of a small batch.
 """
 
 import gc
+import importlib
+import socket
+import sys
+from collections.abc import Callable
 
-import pyspark.worker  # noqa: F401 loaded here for all workers
-from pyspark.daemon import manager
+from pyspark import daemon
 
-import penstock.columnar.ranges
-import penstock.columnar.writing
-import penstock.pipeline.execution.stages
-import penstock.pipeline.sink.exactly_once
-import penstock.pipeline.sink.kept
-import penstock.pipeline.source.tasks  # noqa: F401 all of these too
+ROOM_BYTES = 2_097_152
+"""that a worker may have on the way to Spark; the system's own measure is a tenth of that, and less than a batch."""
+SOURCE = "penstock.pipeline.source.datasource"
+SINK = "penstock.pipeline.sink.writers"
+LOADED = {
+    "pyspark.worker": (
+        "penstock.columnar.ranges",
+        "penstock.columnar.writing",
+        "penstock.pipeline.execution.stages",
+        "penstock.pipeline.sink.exactly_once",
+        "penstock.pipeline.sink.kept",
+        "penstock.pipeline.source.tasks",
+    ),
+    "pyspark.sql.worker.lookup_data_sources": (SOURCE,),
+    "pyspark.sql.worker.create_data_source": (SOURCE,),
+    "pyspark.sql.worker.plan_data_source_read": (
+        SOURCE,
+        "penstock.pipeline.source.batch",
+        "penstock.pipeline.source.stream",
+        "penstock.pipeline.source.tasks",
+    ),
+    "pyspark.sql.worker.write_into_data_source": (SOURCE, SINK, "pyarrow"),
+    "pyspark.sql.worker.commit_data_source_write": (SINK, "penstock.pipeline.sink.kept"),
+    "pyspark.sql.streaming.python_streaming_source_runner": (SOURCE, "penstock.pipeline.source.stream"),
+    "pyspark.sql.worker.python_streaming_sink_runner": (SINK, "penstock.pipeline.sink.kept"),
+}
+"""by what a worker runs: what it needs beside that. numba, which takes a second, is for tasks alone."""
+
+
+def load(worker: str) -> None:
+    """Spark has kinds that are no business of ours: those load by themselves what they need."""
+    if worker in LOADED:
+        for name in (worker, *LOADED[worker]):
+            importlib.import_module(name)
+
+
+def with_room(work: Callable[[socket.socket, bool], int]) -> Callable[[socket.socket, bool], int]:
+    """A worker that may leave a whole batch with Spark and go on. Connections of TCP find their room by themselves."""
+
+    def worker(to_spark: socket.socket, authenticated: bool) -> int:
+        if to_spark.family == socket.AF_UNIX:
+            to_spark.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM_BYTES)
+        return work(to_spark, authenticated)
+
+    return worker
+
 
 if __name__ == "__main__":
+    load(sys.argv[1])
+    daemon.worker = with_room(daemon.worker)
     gc.collect()
     gc.freeze()
-    manager()
+    daemon.manager()

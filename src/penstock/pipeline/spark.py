@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from penstock.pipeline import interpreter
 from penstock.pipeline.java import find_java
 from penstock.pipeline.quiet import quietly
 
@@ -44,7 +45,6 @@ RUNTIME = {
 }
 """What any session of a pipeline wants, and what a Spark Connect server takes."""
 
-DAEMON = "penstock.pipeline.daemon"
 QUICK_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the short-lived JVM that only puts together the command line of the real one."""
 SOCKETS = {
@@ -133,7 +133,7 @@ def _local_settings(master: str) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(cores) if count == "*" else count,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.python.daemon.module": DAEMON,
+        "spark.python.daemon.module": interpreter.DAEMON,
     }
 
 
@@ -141,7 +141,7 @@ def _name_python(master: str) -> None:
     """Local workers are this very Python, with what is installed in it; a cluster's may be elsewhere."""
     for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         if master.startswith("local"):
-            os.environ[variable] = sys.executable
+            os.environ[variable] = interpreter.find()
         else:
             os.environ.setdefault(variable, sys.executable)
 
