@@ -19,8 +19,20 @@ class Voter(NamedTuple):
 LEADER, FOLLOWER = Voter(1), Voter(2)
 
 
-def standing(*, end: int, synced: int, watermark: int = 0, leads: bool = False) -> QuorumProbe:
-    return QuorumProbe(5, leads, -1, watermark, 0, end, synced, 5, None, 0, (1, 2, 3))
+LAST = Voter(3)
+
+
+def standing(
+    *,
+    end: int,
+    synced: int,
+    watermark: int = 0,
+    leads: bool = False,
+    voters: tuple[int, ...] = (1, 2, 3),
+    open_: int = 0,
+) -> QuorumProbe:
+    """`open_`: changes of voters that are not committed."""
+    return QuorumProbe(5, leads, -1, watermark, 0, end, synced, 5, None, open_, voters)
 
 
 @pytest.fixture
@@ -50,4 +62,36 @@ def test_what_is_not_in_its_log_any_more_does_not(told: list[str]) -> None:
     see(ghost, FOLLOWER, standing(end=5, synced=3))
     see(ghost, FOLLOWER, standing(end=8, synced=3))
     see(ghost, LEADER, standing(end=8, synced=8, watermark=8, leads=True))
+    assert told == ["K3"]
+
+
+def test_a_voter_that_is_taken_out_takes_nothing_back(told: list[str]) -> None:
+    """8 is committed by 1 and 2; then 2 loses its disk, and is taken out while 3 is still at 7."""
+    ghost = QuorumGhost(lambda invariant, _: told.append(invariant))
+    see(ghost, LAST, standing(end=8, synced=7))
+    see(ghost, FOLLOWER, standing(end=8, synced=8))
+    see(ghost, LEADER, standing(end=8, synced=8, watermark=8, leads=True))
+    ghost.wiped(FOLLOWER)  # type: ignore[arg-type]
+    see(ghost, LEADER, standing(end=9, synced=8, watermark=8, leads=True, voters=(1, 3), open_=1))
+    assert told == []
+
+
+def test_what_is_committed_next_needs_those_who_are_left(told: list[str]) -> None:
+    ghost = QuorumGhost(lambda invariant, _: told.append(invariant))
+    see(ghost, LAST, standing(end=8, synced=7))
+    see(ghost, FOLLOWER, standing(end=8, synced=8))
+    see(ghost, LEADER, standing(end=8, synced=8, watermark=8, leads=True))
+    see(ghost, LEADER, standing(end=9, synced=9, watermark=8, leads=True, voters=(1, 3), open_=1))
+    see(ghost, FOLLOWER, standing(end=9, synced=9))
+    see(ghost, LEADER, standing(end=9, synced=9, watermark=9, leads=True, voters=(1, 3)))
+    assert told == ["K3"]
+
+
+def test_what_was_counted_and_is_gone_is_missed(told: list[str]) -> None:
+    """2 had synced 8, and cuts it off without having lost anything: the leader's watermark stands on nothing."""
+    ghost = QuorumGhost(lambda invariant, _: told.append(invariant))
+    see(ghost, FOLLOWER, standing(end=8, synced=8))
+    see(ghost, LEADER, standing(end=8, synced=8, watermark=8, leads=True))
+    see(ghost, FOLLOWER, standing(end=7, synced=7))
+    see(ghost, LEADER, standing(end=9, synced=8, watermark=8, leads=True))
     assert told == ["K3"]

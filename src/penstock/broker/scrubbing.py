@@ -1,8 +1,9 @@
 """The scrubber: segments are read again, slowly, before somebody needs them.
 
-A piece every two seconds, four megabytes a second at the most; after a pass over all copies it rests for an hour. What
-is not as it was written is told in the journal and in the metrics, readers get an error for it instead of bytes, and
-`repairing` looks for it elsewhere.
+Some pieces every two seconds, four megabytes a second at the most; after a pass over all copies it rests for an hour. A
+piece is of one segment: where they are small, several are read in a step, for else a pass over a few megabytes in ten
+thousand of them would take hours. What is not as it was written is told in the journal and in the metrics, readers get
+an error for it instead of bytes, and `repairing` looks for it elsewhere.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from penstock.base.ports import Jobs
 from penstock.broker.in_thread import in_thread
 from penstock.broker.journal import Journal
 from penstock.broker.partitions import Partitions
-from penstock.core.log.scrub import ScrubWork
+from penstock.core.log.scrub import SCRUB_BYTES, ScrubWork
 from penstock.core.replication.partition import Partition
 
 log = Journal(__name__)
 
 REST_STEPS = 1_800
 """between two passes, where a step comes every two seconds: an hour"""
+PIECES_MAX = 16
+"""of a step: each is a job of its own"""
 
 
 class Scrubbing:
@@ -33,15 +36,19 @@ class Scrubbing:
         self._rest = 0
 
     async def step(self) -> None:
-        """One piece of one copy."""
+        """As many pieces as come to the bytes of one that is full."""
         if not self._left:
             self._rest -= 1
             if self._rest >= 0:
                 return
             self._left.extend(self._partitions.all())
             self._rest = self._rest_steps
-        found = self._next()
-        if found is not None:
+        room_bytes = SCRUB_BYTES
+        for _ in range(PIECES_MAX):
+            found = self._next()
+            if found is None or (room_bytes < SCRUB_BYTES and found[1].bytes_left > room_bytes):
+                return
+            room_bytes -= found[1].bytes_left
             await self._check(*found)
 
     def _next(self) -> tuple[Partition, ScrubWork] | None:

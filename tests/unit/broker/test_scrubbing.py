@@ -7,8 +7,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import pytest
+
+from penstock.broker import scrubbing
 from penstock.broker.partitions import Partitions
-from penstock.broker.scrubbing import Scrubbing
+from penstock.broker.scrubbing import PIECES_MAX, Scrubbing
 from penstock.broker.system import SystemClock, SystemRandom
 from penstock.broker.waiters import Waiters
 from penstock.core.metadata.image import Image, Partition, Topic
@@ -36,22 +39,31 @@ def filled(disk: SimDisk) -> Partitions:
     return partitions
 
 
-def steps(scrubbing: Scrubbing, count: int) -> None:
+def rolled(partitions: Partitions, count: int, value: bytes) -> None:
+    """So many segments of one batch each in the first copy."""
+    partition = partitions.find("t", 0)
+    for _ in range(count):
+        batch = build_batch([Record.of(None, value, SystemClock().wall_ms())])
+        partition.append(batch, 0, len(batch), now_ms=SystemClock().wall_ms())
+        partition.log.roll(SystemClock().wall_ms())
+
+
+def steps(scrub: Scrubbing, count: int) -> None:
     async def go() -> None:
         for _ in range(count):
-            await scrubbing.step()
+            await scrub.step()
 
     asyncio.run(go())
 
 
 def test_a_pass_reads_every_closed_segment_once_and_then_rests():
     partitions = filled(SimDisk(Random(1)))
-    scrubbing = Scrubbing(partitions, JobsAtOnce())
+    scrub = Scrubbing(partitions, JobsAtOnce())
     sizes = sum(one.log.size_bytes for one in partitions.all())
-    steps(scrubbing, 10)
+    steps(scrub, 10)
     assert partitions.upkeep.scrubbed_bytes == sizes
     assert partitions.upkeep.damages == 0
-    steps(scrubbing, 2_000)
+    steps(scrub, 2_000)
     assert partitions.upkeep.scrubbed_bytes == 2 * sizes, "after an hour it begins again"
 
 
@@ -59,8 +71,30 @@ def test_a_flipped_bit_is_found_and_counted_and_the_pass_goes_on():
     disk = SimDisk(Random(1))
     partitions = filled(disk)
     disk.flip_bit(f"t-0/{0:020d}.log", 8 * 100)
-    scrubbing = Scrubbing(partitions, JobsAtOnce())
-    steps(scrubbing, 10)
+    scrub = Scrubbing(partitions, JobsAtOnce())
+    steps(scrub, 10)
     assert partitions.upkeep.damages == 1
     assert len(partitions.find("t", 0).log.damage) == 1
     assert partitions.upkeep.scrubbed_bytes >= partitions.find("t", 1).log.size_bytes
+
+
+def test_small_segments_are_read_several_in_a_step():
+    partitions = filled(SimDisk(Random(1)))
+    rolled(partitions, 30, b"value")
+    sizes = sum(one.log.size_bytes for one in partitions.all())
+    steps(Scrubbing(partitions, JobsAtOnce()), 1 + (2 + 30) // PIECES_MAX)
+    assert partitions.upkeep.scrubbed_bytes == sizes
+
+
+def test_a_step_reads_no_more_than_a_full_piece(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scrubbing, "SCRUB_BYTES", 2_500)
+    partitions = filled(SimDisk(Random(1)))
+    rolled(partitions, 10, b"v" * 1_000)
+    scrub = Scrubbing(partitions, JobsAtOnce())
+    read = []
+    for _ in range(8):
+        before = partitions.upkeep.scrubbed_bytes
+        steps(scrub, 1)
+        read.append(partitions.upkeep.scrubbed_bytes - before)
+    assert max(read) <= 2_500
+    assert sum(read) == sum(one.log.size_bytes for one in partitions.all())

@@ -52,6 +52,11 @@ class ScrubWork:
         self.next_base_offset = segment.end_offset
         self.position = position
 
+    @property
+    def bytes_left(self) -> int:
+        """of the segment; it reads no more than SCRUB_BYTES of them, and the batch that crosses this line"""
+        return self.size - self.position
+
     def run(self) -> Scrubbed:
         """Blocks. OSError as the system says it."""
         path = names.segment_file(self.directory, self.base_offset, names.SUMS)

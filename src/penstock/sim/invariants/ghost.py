@@ -65,7 +65,8 @@ class Ghost:
         self.epoch_starts: dict[tuple[str, int], int] = {}
         """(partition, leader epoch) -> where its leader's log ended when the epoch began"""
         self._lost: dict[tuple[int, str], int] = {}
-        """(node, partition) -> how far a copy went on a disk that is lost"""
+        """(node, partition) -> how far a copy went on a disk, or in a page cache, that is lost: a leader was told of
+        that, and may count it until it hears of the copy's next life"""
         self._consumed: dict[tuple[str, int], object] = {}
         """(partition, offset) -> what consumers saw there"""
         self._cleaned: dict[str, int] = {}
@@ -123,8 +124,11 @@ class Ghost:
             self._see_cleaned(probe)
             self._check_epochs(where, probe, found)
             gone = self._take_found(where, copy, probe, found)
+            had = self._reach(node.id, probe)
             copy.see(probe)
             copy.see_disk(probe)
+            if self._reach(node.id, probe) < had:
+                self._lost[node.id, probe.name] = max(had, self._lost.get((node.id, probe.name), 0))
             self._cut(where, probe, gone)
             self._check_producers(where, copy, probe, copy.recent)
             self.check_indexes(node.host, probe)
@@ -265,6 +269,8 @@ class Ghost:
             reach = self._reach(member, probe) if (member, probe.name) in self.copies else had
             if member not in copy.isr and reach < committed:
                 self._tell("R3", f"{where}: broker {member} joins the ISR and has not all up to {committed}")
+            if member not in copy.isr and (member, probe.name) in self.copies:
+                self._lost.pop((member, probe.name), None)  # its leader knows this life
         copy.isr = probe.isr
 
     def _leader_moved(self, where: str, copy: Copy, probe: PartitionProbe) -> None:

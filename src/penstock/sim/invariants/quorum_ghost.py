@@ -33,6 +33,9 @@ class QuorumGhost:
         self._marks: dict[int, Mark] = {}
         self._lost: dict[int, int] = {}
         """node -> what it had synced on a disk that is lost"""
+        self._counted: dict[int, list[tuple[int, ...]]] = {}
+        """leader -> those who voted when its watermark last moved; two sets where they changed in that very event, and
+        nobody can tell which of the two came first"""
 
     def touched(self, node: Node) -> None:
         probe = moved_quorum(node, self._marks)
@@ -51,7 +54,7 @@ class QuorumGhost:
         if probe.leads:
             if self._leaders.setdefault(probe.epoch, node.id) != node.id:
                 self._tell("K1", f"{node.host} leads epoch {probe.epoch}, and broker {self._leaders[probe.epoch]} did")
-            self._check_majority(node, probe)
+            self._check_majority(node, before, probe)
         self._follow(node, before, probe)
 
     def gone(self, node: Node) -> None:
@@ -92,10 +95,18 @@ class QuorumGhost:
         if probe.leads and probe.voters_changing > 1:  # a follower hears of what is committed later
             self._tell("K8", f"{node.host} has {probe.voters_changing} changes of voters that are not committed")
 
-    def _check_majority(self, node: Node, probe: QuorumProbe) -> None:
-        ends = [max(self._synced.get(voter, 0), self._lost.get(voter, 0)) for voter in probe.voters]
-        if not ends:
-            return
-        reached = sorted(ends, reverse=True)[len(ends) // 2]
+    def _check_majority(self, node: Node, before: QuorumProbe | None, probe: QuorumProbe) -> None:
+        """By the voters whose syncs were counted: one that is taken out later, because its disk is lost, takes nothing
+        back of what it was needed for. The change that takes it out is only committed when a majority of those who are
+        left has all that came before it."""
+        led = before if before is not None and before.leads and before.epoch == probe.epoch else None
+        if led is None or probe.high_watermark > led.high_watermark:
+            changed = led is not None and led.voters != probe.voters and probe.voters_changing > 0
+            self._counted[node.id] = [probe.voters, led.voters] if led is not None and changed else [probe.voters]
+        reached = max(map(self._synced_at_majority, self._counted[node.id]))
         if probe.high_watermark > reached:
             self._tell("K3", f"{node.host} has committed {probe.high_watermark}, a majority has synced {reached}")
+
+    def _synced_at_majority(self, voters: tuple[int, ...]) -> int:
+        ends = [max(self._synced.get(voter, 0), self._lost.get(voter, 0)) for voter in voters]
+        return sorted(ends, reverse=True)[len(ends) // 2]

@@ -1,0 +1,77 @@
+"""R6 as the simulator holds it: a leader counts what a copy told of its last life until it hears of the next."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.base.ids import TopicPartition
+from penstock.sim.invariants import ghost as room
+from penstock.sim.invariants.copies import Copy
+from penstock.sim.invariants.ghost import Ghost
+from penstock.sim.probes import PartitionProbe
+
+LOG: Any = SimpleNamespace(start_offset=0, clean_offset=None, config=SimpleNamespace(is_compacted=False))
+
+
+class Broker(NamedTuple):
+    id: int
+    host: str = "broker"
+
+
+LEADER, FOLLOWER = Broker(1), Broker(2)
+
+
+def standing(end: int, watermark: int, isr: tuple[int, ...] = ()) -> PartitionProbe:
+    leads, place = bool(isr), TopicPartition("t", 0)
+    return PartitionProbe(
+        "t-0", place, LOG, 0, end, 0, watermark, 3, leads, False, None, False, isr, isr, False, 1, 0, watermark
+    )
+
+
+class Scene:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: list[str] = []
+        self.ghost = Ghost(False, lambda invariant, _: self.told.append(invariant))
+        self.probes: dict[int, PartitionProbe] = {}
+        monkeypatch.setattr(room, "partitions_of", lambda node: [self.probes[node.id]])
+        monkeypatch.setattr(self.ghost._reading, "read_again", lambda *of: [])
+        monkeypatch.setattr(self.ghost, "check_indexes", lambda *of: None)
+        monkeypatch.setattr(self.ghost, "_grown", lambda where, copy, probe: setattr(copy, "end", probe.end))
+
+    def moves(self, broker: Any, probe: PartitionProbe) -> None:
+        self.ghost._moved(broker, self.ghost.copies.setdefault((broker.id, "t-0"), Copy()), probe)
+
+    def comes_back(self, broker: Any, probe: PartitionProbe) -> None:
+        self.probes[broker.id] = probe
+        self.ghost.opened(broker)
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
+    """The follower has 8, and tells its leader; then it loses its power, and is back with 6."""
+    scene = Scene(monkeypatch)
+    scene.moves(FOLLOWER, standing(8, 6))
+    scene.moves(LEADER, standing(8, 6, isr=(1, 2)))
+    scene.comes_back(FOLLOWER, standing(6, 6))
+    return scene
+
+
+def test_what_a_copy_has_lost_counts_until_its_leader_hears_of_that(scene: Scene) -> None:
+    """The controller has taken it out of the ISR, and a leader that is cut off has not heard of it."""
+    scene.moves(LEADER, standing(8, 8, isr=(1, 2)))
+    assert scene.told == []
+
+
+def test_what_it_never_had_does_not(scene: Scene) -> None:
+    scene.moves(LEADER, standing(9, 9, isr=(1, 2)))
+    assert scene.told == ["R6"]
+
+
+def test_nor_does_it_once_the_copy_has_joined_the_isr_again(scene: Scene) -> None:
+    scene.moves(LEADER, standing(8, 6, isr=(1,)))
+    scene.moves(LEADER, standing(8, 6, isr=(1, 2)))
+    scene.moves(LEADER, standing(8, 8, isr=(1, 2)))
+    assert scene.told == ["R6"]
