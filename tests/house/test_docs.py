@@ -36,6 +36,7 @@ NOT_CONFIGS_OF_A_BROKER = {
     "group.instance.id": "a consumer's",
     "max.poll.interval.ms": "a consumer's",
     "share.version": "a feature",
+    "streams.version": "a feature",
     "metadata.version": "a feature",
     "kraft.version": "a feature",
     "transaction.version": "a feature",
