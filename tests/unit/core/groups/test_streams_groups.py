@@ -292,6 +292,19 @@ def test_a_topology_that_contradicts_itself_is_refused_and_nothing_is_left_of_it
     assert bench.log == [] and bench.shard.state.streams == {}
 
 
+def test_a_topology_that_turns_out_never_to_work_is_told_once_its_sources_are_there():
+    bench = Bench()
+    lonely = word_count()
+    lonely.subtopologies[0].repartition_sink_topics = []
+    thread = Thread(bench, "a", lonely).join()
+    assert Status.MISSING_SOURCE_TOPICS in thread.statuses
+    bench.topics(lines=1)
+    bench.pass_ms(3_000)
+    assert refusal(lambda: bench.beat("a", thread.epoch))[0] is ErrorCode.STREAMS_INVALID_TOPOLOGY
+    [told] = bench.ask(bench.shard.describe_streams, [GROUP], CONTEXT)
+    assert told.group_state == "NotReady"
+
+
 def test_only_a_member_in_its_epoch_commits_and_for_what_it_had_since_then():
     bench = Bench(lines=2)
     a = running(bench)

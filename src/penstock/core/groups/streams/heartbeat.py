@@ -54,7 +54,8 @@ def heartbeat(
     asked = _updated(before or StreamsMember(request.member_id), request, context)
     turn = _Turn(state, draft, before, asked, now)
     turn.note(request)
-    check_owned(owned, turn.layout) if turn.layout.is_ready else None
+    if turn.layout.is_ready:
+        check_owned(owned, turn.layout)
     turn.assign()
     member = turn.settle(owned)
     if request.shutdown_application:
@@ -87,13 +88,13 @@ class _Turn:
             draft.put_metadata(self.asked)
         topology = self._topology(request)
         _check_sizes(draft)
-        self.layout = targets.layout(state, group_id, topology)
+        survey = targets.survey(state, group_id, topology)
+        self.layout, metadata_hash = survey.layout, survey.metadata_hash
         group = draft.group
-        metadata_hash = state.metadata.hash(topology.required_topics())
         validated = topology.epoch if self.layout.is_ready else NOT_VALIDATED
         configs = targets.configs(state, group_id)
-        now_and_then = (metadata_hash, validated, configs), (group.metadata_hash, group.validated_epoch, group.configs)
-        if changed or now_and_then[0] != now_and_then[1]:
+        then = group.metadata_hash, group.validated_epoch, group.configs
+        if changed or (metadata_hash, validated, configs) != then:
             draft.set_epoch(group.epoch + 1, metadata_hash, validated, configs)
 
     def _topology(self, request: StreamsGroupHeartbeatRequest) -> Topology:

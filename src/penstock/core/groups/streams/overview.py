@@ -39,7 +39,7 @@ def _described(state: State, group_id: str) -> told.DescribedGroup:
 def _topology(state: State, group_id: str, topology: Topology) -> told.Topology:
     """With the partitions that internal topics have, once that is known; else as the application declared them."""
     try:
-        counts = targets.layout(state, group_id, topology).counts
+        counts = targets.survey(state, group_id, topology).layout.counts
     except KafkaError:
         counts = {}
     subtopologies = [_subtopology(one, counts) for one in topology.subtopologies]

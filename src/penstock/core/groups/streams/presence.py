@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from penstock.core.groups.streams.layout import Layout
     from penstock.core.groups.streams.topology import Topology
+
+
+class Survey(NamedTuple):
+    """A topology laid over the topics as they were in one version of the metadata."""
+
+    version: int
+    topology: Topology
+    layout: Layout
+    metadata_hash: int
 
 
 @dataclass(slots=True)
@@ -16,5 +25,5 @@ class Presence:
     """a member that wants the whole application to stop; until nobody is left"""
     endpoint_epoch: int = 0
     """grows when it changed what can be asked of whom"""
-    layout: tuple[int, Topology, Layout] | None = None
-    """the last one, with the version of the topics and the topology that it was made of"""
+    survey: Survey | None = None
+    """the last one"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from penstock.base.errors import KafkaError
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.modern.settings import number
 from penstock.core.groups.modern.timing import is_too_early
@@ -13,7 +14,7 @@ from penstock.core.groups.streams.draft import Draft
 from penstock.core.groups.streams.events import InitialDelayOver, delay_key
 from penstock.core.groups.streams.group import StreamsGroup
 from penstock.core.groups.streams.layout import Fault, Layout, Status, lay_out
-from penstock.core.groups.streams.presence import Presence
+from penstock.core.groups.streams.presence import Presence, Survey
 from penstock.core.groups.streams.tasks import NO_TASKS, Tasks
 from penstock.core.groups.streams.topology import Topology
 
@@ -25,14 +26,15 @@ def presence(state: State, group_id: str) -> Presence:
     return state.streams.setdefault(group_id, Presence())
 
 
-def layout(state: State, group_id: str, topology: Topology) -> Layout:
+def survey(state: State, group_id: str, topology: Topology) -> Survey:
     """Made anew where topics have changed."""
     soft = state.streams.get(group_id)
     version = state.metadata.version
-    if soft is not None and soft.layout is not None and soft.layout[:2] == (version, topology):
-        return soft.layout[2]
-    made = lay_out(topology, state.metadata.partition_count)
-    presence(state, group_id).layout = version, topology, made
+    if soft is not None and soft.survey is not None and soft.survey[:2] == (version, topology):
+        return soft.survey
+    layout = lay_out(topology, state.metadata.partition_count)
+    made = Survey(version, topology, layout, state.metadata.hash(topology.required_topics()))
+    presence(state, group_id).survey = made
     return made
 
 
@@ -78,10 +80,13 @@ def compute(group: StreamsGroup, laid_out: Layout, wanted: Mapping[str, str]) ->
 
 
 def on_delay_over(state: State, event: InitialDelayOver, now: Now) -> Result:
-    """Who has come by now is part of the first assignment."""
+    """Who has come by now is part of the first assignment. A topology that can never work is told to its members."""
     group = state.store.streams.get(event.group_id)
     if group is None or not group.members or group.topology is None:
         return Result()
     draft = Draft(group)
-    update(state, draft, layout(state, group.group_id, group.topology), now)
+    try:
+        update(state, draft, survey(state, group.group_id, group.topology).layout, now)
+    except KafkaError:
+        return Result()
     return Result(records=draft.records)
