@@ -18,13 +18,20 @@ FAST = {
     "group.streams.min.heartbeat.interval.ms": "1000",
     "group.streams.heartbeat.interval.ms": "1000",
 }
+RECORD_KINDS = (17, 19, 20, 21, 22, 23)
+"""a group's epoch, members, target and its epoch, what each has, the topology: Apache's tool reads them all"""
 EVERYTHING = sorted(f"active:{part}_{at}" for part in (0, 1) for at in range(PARTITIONS))
 
 
 @pytest.fixture(scope="module")
-def fast() -> Iterator[str]:
+def fast_cluster() -> Iterator[Cluster]:
     with Cluster(FAST) as running:
-        yield running.bootstrap_servers
+        yield running
+
+
+@pytest.fixture
+def fast(fast_cluster: Cluster) -> str:
+    return fast_cluster.bootstrap_servers
 
 
 def test_two_instances_share_the_work_and_one_takes_over(cluster: RunningCluster, topic_name: str, tmp_path: Path):
@@ -62,7 +69,8 @@ def test_one_that_is_killed_has_counted_nothing_twice(fast: str, topic_name: str
         assert second.tasks() == EVERYTHING
 
 
-def test_copies_are_kept_and_the_tools_show_the_group(fast: str, topic_name: str, tmp_path: Path):
+def test_copies_are_kept_and_the_tools_show_the_group(fast_cluster: Cluster, topic_name: str, tmp_path: Path):
+    fast = fast_cluster.bootstrap_servers
     tools = ApacheTools(fast)
     named = ("--entity-type", "groups", "--entity-name", topic_name)
     tools.run("kafka-configs", *named, "--alter", "--add-config", "streams.num.standby.replicas=1")
@@ -86,6 +94,9 @@ def test_copies_are_kept_and_the_tools_show_the_group(fast: str, topic_name: str
         assert {row[1] for row in offsets if row[0] == topic_name} >= {f"{topic_name}-in"}
         first.stop()
         second.stop()
+    logs = sorted(Path(fast_cluster.data_dir).glob("__consumer_offsets-*/*.log"))
+    written = tools.dump(*(log for log in logs if log.stat().st_size), options=("--offsets-decoder",)).out
+    assert all(f'"type":"{kind}"' in written for kind in RECORD_KINDS), written[:2_000]
     gone = tools.run("kafka-streams-groups", "--delete", "--group", topic_name, "--delete-all-internal-topics")
     assert "successful" in gone.out
     assert topic_name not in tools.run("kafka-streams-groups", "--list").lines
