@@ -29,6 +29,8 @@ WRITTEN_LATER = re.compile(r"(docs/)?proofs/.*\.json")
 
 CONFIGS = {*BROKER_CONFIGS, *TOPIC_CONFIGS, *GROUP_CONFIGS, *CLIENT_METRICS_CONFIGS, *CLIENT_SECURITY, *OWN_CONFIGS}
 NOT_CONFIGS_OF_A_BROKER = {
+    "application.id": "an application's of Kafka Streams",
+    "streams.assignor.offload.enable": "Kafka's, which is not there",
     "batch.size": "a producer's",
     "linger.ms": "a producer's",
     "group.protocol": "a consumer's",
@@ -36,6 +38,7 @@ NOT_CONFIGS_OF_A_BROKER = {
     "group.instance.id": "a consumer's",
     "max.poll.interval.ms": "a consumer's",
     "share.version": "a feature",
+    "streams.version": "a feature",
     "metadata.version": "a feature",
     "kraft.version": "a feature",
     "transaction.version": "a feature",

@@ -95,6 +95,9 @@ SCRAM_ITERATIONS_MAX = 262_144
 MEMBER_METADATA_BYTES_MAX = 1_048_576
 """bytes of subscription a classic group member may send."""
 
+STREAMS_TOPIC_FAULTS_MAX = 1_000
+"""internal topics of streams groups of which a broker remembers why they could not be created."""
+
 MEMBER_ID_PREFIX_LENGTH_MAX = 1_000
 """characters of a client's own name that the id of its group member begins with; the whole id must fit a string."""
 

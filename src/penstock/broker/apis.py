@@ -92,6 +92,8 @@ def served() -> Table:
             Row(85, "share.write_share_group_state", _CLUSTER_ACTION, overlaps=True),
             Row(86, "share.delete_share_group_state", _CLUSTER_ACTION, overlaps=True),
             Row(87, "share.read_share_group_state_summary", _CLUSTER_ACTION, overlaps=True),
+            Row(88, "groups.streams_group_heartbeat", _READ_GROUP),
+            Row(89, "groups.streams_group_describe", _DESCRIBE_GROUP),
             Row(90, "share.describe_share_group_offsets", _DESCRIBE_GROUP),
             Row(91, "share.alter_share_group_offsets", _READ_GROUP),
             Row(92, "share.delete_share_group_offsets", _DELETE_GROUP),

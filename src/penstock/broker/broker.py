@@ -40,6 +40,7 @@ from penstock.broker.quorum import Quorum
 from penstock.broker.services import Services
 from penstock.broker.sharing import Sharing
 from penstock.broker.state_topic import StateTopic
+from penstock.broker.streams_groups import StreamsGroups
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
 from penstock.broker.transacting import Transacting
@@ -136,6 +137,7 @@ class Broker:
         for listener in self.listeners:
             await listener.close()
         await self._housekeeping.stop()
+        await self.services.streams_groups.close()
         await self._sharing.close()
         await self._transacting.close()
         await self.services.coordinators.close()
@@ -174,10 +176,7 @@ class Broker:
         lifecycle.on_silence = self._send_clients_away
         self._copying = self._copies(partitions, lifecycle)
         creation = TopicCreation(link, quorum, self._node)
-        offsets = StateTopic(OFFSETS_TOPIC, partitions, lambda: quorum.image)
-        coordinators = Coordinators(
-            group_settings(config), offsets, self._clock, self._random, creation.create_offsets_topic
-        )
+        coordinators = self._coordinators(partitions, creation)
         producer_ids = ProducerIds(lambda: reserve_block(link, config.node_id, lifecycle.broker_epoch))
         self._transacting = self._transactions(partitions, coordinators, producer_ids, creation)
         self._sharing = self._shares(partitions, coordinators, creation)
@@ -204,6 +203,7 @@ class Broker:
             share_states=self._sharing.states,
             shares=self._sharing.shares,
             share_groups=self._sharing.groups,
+            streams_groups=StreamsGroups(coordinators, creation.create, self._clock),
             telemetry=Telemetry(config.number("telemetry.max.bytes")),
             topic_creation=creation,
         )
@@ -242,6 +242,11 @@ class Broker:
             await listener.serve(self._door(listener, self._table))
         DynamicConfigs(self._node, self.listeners, self._housekeeping).start(quorum)
         self.address = f"{advertised[0].host}:{advertised[0].port}"
+
+    def _coordinators(self, partitions: Partitions, creation: TopicCreation) -> Coordinators:
+        offsets = StateTopic(OFFSETS_TOPIC, partitions, lambda: self._quorum.image)
+        settings = group_settings(self.config)
+        return Coordinators(settings, offsets, self._clock, self._random, creation.create_offsets_topic)
 
     def _transactions(
         self, partitions: Partitions, coordinators: Coordinators, producer_ids: ProducerIds, creation: TopicCreation

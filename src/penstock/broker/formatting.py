@@ -20,6 +20,7 @@ from penstock.core.metadata.image import (
     GROUP_VERSION,
     METADATA_VERSION,
     SHARE_VERSION,
+    STREAMS_VERSION,
     TRANSACTION_VERSION,
 )
 from penstock.core.metadata.versions import METADATA_VERSION_LATEST
@@ -117,6 +118,7 @@ def _first_records() -> list[Message]:
         FeatureLevelRecord(name=ELIGIBLE_LEADER_REPLICAS, feature_level=1),
         FeatureLevelRecord(name=GROUP_VERSION, feature_level=1),
         FeatureLevelRecord(name=SHARE_VERSION, feature_level=1),
+        FeatureLevelRecord(name=STREAMS_VERSION, feature_level=1),
         FeatureLevelRecord(name=TRANSACTION_VERSION, feature_level=2),
     ]
 

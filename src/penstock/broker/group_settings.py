@@ -6,6 +6,7 @@ from penstock.broker.config import BrokerConfig
 from penstock.core.groups.config import ConsumerConfig, GroupConfig
 from penstock.core.groups.modern.settings import Bounded
 from penstock.core.groups.share.config import ShareGroupConfig
+from penstock.core.groups.streams.config import LONGEST_DELAY_MS, StreamsGroupConfig
 
 
 def group_settings(config: BrokerConfig) -> GroupConfig:
@@ -19,6 +20,7 @@ def group_settings(config: BrokerConfig) -> GroupConfig:
         offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
         consumer=_consumer_settings(config),
         share=_share_settings(config),
+        streams=_streams_settings(config),
     )
 
 
@@ -69,5 +71,41 @@ def _share_settings(config: BrokerConfig) -> ShareGroupConfig:
             config.number("group.share.assignment.interval.ms"),
             config.number("group.share.min.assignment.interval.ms"),
             config.number("group.share.max.assignment.interval.ms"),
+        ),
+    )
+
+
+def _streams_settings(config: BrokerConfig) -> StreamsGroupConfig:
+    return StreamsGroupConfig(
+        max_size=config.number("group.streams.max.size"),
+        session_timeout=Bounded(
+            "streams.session.timeout.ms",
+            config.number("group.streams.session.timeout.ms"),
+            config.number("group.streams.min.session.timeout.ms"),
+            config.number("group.streams.max.session.timeout.ms"),
+        ),
+        heartbeat_interval=Bounded(
+            "streams.heartbeat.interval.ms",
+            config.number("group.streams.heartbeat.interval.ms"),
+            config.number("group.streams.min.heartbeat.interval.ms"),
+            config.number("group.streams.max.heartbeat.interval.ms"),
+        ),
+        assignment_interval=Bounded(
+            "streams.assignment.interval.ms",
+            config.number("group.streams.assignment.interval.ms"),
+            config.number("group.streams.min.assignment.interval.ms"),
+            config.number("group.streams.max.assignment.interval.ms"),
+        ),
+        standby_replicas=Bounded(
+            "streams.num.standby.replicas",
+            config.number("group.streams.num.standby.replicas"),
+            0,
+            config.number("group.streams.max.standby.replicas"),
+        ),
+        initial_delay=Bounded(
+            "streams.initial.rebalance.delay.ms",
+            config.number("group.streams.initial.rebalance.delay.ms"),
+            0,
+            LONGEST_DELAY_MS,
         ),
     )

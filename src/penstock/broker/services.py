@@ -25,6 +25,7 @@ from penstock.broker.share_coordinators import ShareCoordinators
 from penstock.broker.share_groups import ShareGroups
 from penstock.broker.share_state import ShareStates
 from penstock.broker.shares import Shares
+from penstock.broker.streams_groups import StreamsGroups
 from penstock.broker.telemetry import Telemetry
 from penstock.broker.topic_creation import TopicCreation
 from penstock.broker.transactions import Transactions
@@ -69,6 +70,7 @@ class Services:
     share_states: ShareStates
     shares: Shares
     share_groups: ShareGroups
+    streams_groups: StreamsGroups
     telemetry: Telemetry
     topic_creation: TopicCreation
 

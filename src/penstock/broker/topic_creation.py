@@ -27,11 +27,20 @@ class TopicCreation:
 
     async def create_missing(self, names: list[str]) -> None:
         """Topics that somebody asked for: with the broker's defaults, internal ones with their own."""
-        request = CreateTopicsRequest(topics=[self._topic(name) for name in names], timeout_ms=_TIMEOUT_MS)
+        await self.create([self._topic(name) for name in names])
+
+    async def create(self, topics: list[CreatableTopic]) -> dict[str, str]:
+        """Those that could not be created, with the reason; one that is there already is fine."""
+        request = CreateTopicsRequest(topics=topics, timeout_ms=_TIMEOUT_MS)
         response: CreateTopicsResponse = await self._link.ask(request, _TIMEOUT_MS)
-        for topic in response.topics:
-            if topic.error_code not in _FINE:
-                log.warning("a topic could not be created", topic=topic.name, fault=topic.error_message)
+        faults = {
+            topic.name: topic.error_message or ErrorCode(topic.error_code).name
+            for topic in response.topics
+            if topic.error_code not in _FINE
+        }
+        for name, fault in faults.items():
+            log.warning("a topic could not be created", topic=name, fault=fault)
+        return faults
 
     async def create_offsets_topic(self) -> None:
         await self.create_missing([OFFSETS_TOPIC])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import consumer_commands
+import streams_commands
 from group_driver import GroupDriver, full, subscription
 
 from penstock.base.errors import ErrorCode
@@ -36,6 +37,7 @@ def run(driver: GroupDriver, line: str) -> str:
     arguments = dict(each.split("=", 1) for each in rest)
     mark = len(driver.told)
     driver.show_consumer_record = consumer_commands.show_record
+    driver.show_streams_record = streams_commands.show_record
     COMMANDS[word](driver, arguments)
     return "\n".join(driver.told[mark:]) or "ok"
 
@@ -307,4 +309,5 @@ COMMANDS: dict[str, Callable[[GroupDriver, Arguments], None]] = {
     "fail-over": fail_over,
     "topics": consumer_commands.topics,
     "report": consumer_commands.report,
+    "thread": streams_commands.thread,
 }

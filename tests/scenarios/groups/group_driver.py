@@ -18,6 +18,7 @@ from penstock.core.groups.config import GroupConfig
 from penstock.core.groups.consumer import records as consumer_records
 from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.shard import GroupShard
+from penstock.core.groups.streams.group import RECORD_KINDS as STREAMS_KINDS
 from penstock.protocol.generated.consumer_protocol_subscription import ConsumerProtocolSubscription
 from penstock.records.batch import patch
 
@@ -68,6 +69,7 @@ class GroupDriver:
         self._states: dict[str, str] = {}
         self.metadata = Metadata()
         self.show_consumer_record: Callable[[int, CoordinatorRecord], str] | None = None
+        self.show_streams_record: Callable[[int, CoordinatorRecord], str] | None = None
         self.runtime = Runtime(GroupShard(config, self.random, self.metadata))
         self.runtime.activate(0, self.now)
 
@@ -117,6 +119,8 @@ class GroupDriver:
         kind = records.key_type(record.key)
         if kind in consumer_records.KINDS and self.show_consumer_record is not None:
             return short(self.show_consumer_record(kind, record))
+        if kind in STREAMS_KINDS and self.show_streams_record is not None:
+            return short(self.show_streams_record(kind, record))
         return show_record(record)
 
     def release(self) -> None:
@@ -170,6 +174,7 @@ class GroupDriver:
         states = {group_id: group.state.value for group_id, group in self.shard.state.groups.items()}
         consumers = self.shard.state.store.consumers
         states |= {group_id: group.state.value for group_id, group in consumers.items()}
+        states |= {group_id: group.state.value for group_id, group in self.shard.state.store.streams.items()}
         for group_id in dict.fromkeys((*self._states, *states)):
             before, after = self._states.get(group_id, "none"), states.get(group_id, "none")
             if before != after:

@@ -158,6 +158,7 @@ def test_an_empty_directory_begins_a_cluster_at_the_latest_metadata_version(benc
         "eligible.leader.replicas.version": 1,
         "group.version": 1,
         "share.version": 1,
+        "streams.version": 1,
         "transaction.version": 2,
     }
     assert bench.disk.exists(META) and bench.disk.exists(BOOTSTRAP)

@@ -100,27 +100,27 @@ GROUP_CONFIGS = table(
         doc="How long a member of a share group may be silent before it is removed.",
     ),
     ConfigDef(
-        "streams.assignment.interval.ms", INT, "1000", low=0, effect=False,
+        "streams.assignment.interval.ms", INT, "1000", low=0,
         synonyms=_broker("streams.assignment.interval.ms"),
         doc="The shortest time between two assignments computed for a streams group.",
     ),
     ConfigDef(
-        "streams.heartbeat.interval.ms", INT, "5000", low=1, effect=False,
+        "streams.heartbeat.interval.ms", INT, "5000", low=1,
         synonyms=_broker("streams.heartbeat.interval.ms"),
         doc="How often the members of a streams group are asked to report.",
     ),
     ConfigDef(
-        "streams.initial.rebalance.delay.ms", INT, "3000", low=0, effect=False,
+        "streams.initial.rebalance.delay.ms", INT, "3000", low=0,
         synonyms=_broker("streams.initial.rebalance.delay.ms"),
         doc="How long a new streams group waits for more members before its first assignment.",
     ),
     ConfigDef(
-        "streams.num.standby.replicas", INT, "0", low=0, effect=False,
+        "streams.num.standby.replicas", INT, "0", low=0,
         synonyms=_broker("streams.num.standby.replicas"),
         doc="Warm copies kept of each stateful task of a streams group.",
     ),
     ConfigDef(
-        "streams.session.timeout.ms", INT, "45000", low=1, effect=False,
+        "streams.session.timeout.ms", INT, "45000", low=1,
         synonyms=_broker("streams.session.timeout.ms"),
         doc="How long a member of a streams group may be silent before it is removed.",
     ),

@@ -12,6 +12,7 @@ from penstock.core.metadata.image import (
     GROUP_VERSION,
     METADATA_VERSION,
     SHARE_VERSION,
+    STREAMS_VERSION,
     TRANSACTION_VERSION,
     FeatureRange,
     Image,
@@ -31,6 +32,7 @@ SUPPORTED = (
     FeatureRange(KRAFT_VERSION, 0, 1),
     FeatureRange(METADATA_VERSION, METADATA_VERSION_MIN, METADATA_VERSION_LATEST),
     FeatureRange(SHARE_VERSION, 0, 1),
+    FeatureRange(STREAMS_VERSION, 0, 1),
     FeatureRange(TRANSACTION_VERSION, 0, 2),
 )
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3

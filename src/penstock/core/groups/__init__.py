@@ -1,6 +1,6 @@
 """Who consumes together and how far they have come: groups and committed offsets, one shard a partition of
-`__consumer_offsets`. The files here are classic groups and offsets; `consumer/` has consumer groups (KIP-848),
-`modern/` what groups whose partitions are assigned here have in common.
+`__consumer_offsets`. The files here are classic groups and offsets; `consumer/` has consumer groups (KIP-848), `share/`
+share groups (KIP-932), `streams/` streams groups (KIP-1071), `modern/` what groups assigned here have in common.
 
 Doors: `shard.GroupShard` (every request handler, replay, timers), `partitions.partition_for` (which shard has a group),
 `config.GroupConfig`, `refusals` (the answers where no shard is asked), `records` (the formats of the topic).

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from penstock.core.groups.modern.settings import Bounded
 from penstock.core.groups.share.config import ShareGroupConfig
+from penstock.core.groups.streams.config import StreamsGroupConfig
 
 _SESSION_TIMEOUT = Bounded("consumer.session.timeout.ms", 45_000, 45_000, 60_000)
 _HEARTBEAT_INTERVAL = Bounded("consumer.heartbeat.interval.ms", 5_000, 5_000, 15_000)
@@ -47,3 +48,4 @@ class GroupConfig:
     """`offsets.retention.check.interval.ms`"""
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
     share: ShareGroupConfig = field(default_factory=ShareGroupConfig)
+    streams: StreamsGroupConfig = field(default_factory=StreamsGroupConfig)

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.classic import ClassicGroup
 from penstock.core.groups.committed import CommittedOffset
-from penstock.core.groups.consumer import records as consumer_records
 from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.core.groups.events import RetentionDue
 from penstock.core.groups.records import group_tombstone, offset_tombstone
 from penstock.core.groups.state import State
 from penstock.core.groups.states import GroupState
 from penstock.core.groups.store import each_offset
+from penstock.core.groups.streams.group import StreamsGroup
+from penstock.core.groups.tombstones import group_tombstones
 
 RETENTION_KEY = ("retention",)
 
@@ -30,8 +31,9 @@ def expire(state: State, now: Now) -> Result:
         group = state.find(group_id)
         if group is not None:
             _expire_group(state, group, now, out)
-    for consumers in state.store.consumers.values():
-        _expire_consumer_group(state, consumers, now, out)
+    modern: list[ConsumerGroup | StreamsGroup] = [*state.store.consumers.values(), *state.store.streams.values()]
+    for one in modern:
+        _expire_modern_group(state, one, now, out)
     schedule(state, now)
     return out
 
@@ -59,7 +61,7 @@ def _expire_group(state: State, group: ClassicGroup, now: Now, out: Result) -> N
         out.records.append(group_tombstone(group_id))
 
 
-def _expire_consumer_group(state: State, group: ConsumerGroup, now: Now, out: Result) -> None:
+def _expire_modern_group(state: State, group: ConsumerGroup | StreamsGroup, now: Now, out: Result) -> None:
     """As a classic one, but the retention of each offset counts from its commit, and what is subscribed to is known."""
     group_id = group.group_id
     all_expired = True
@@ -73,7 +75,7 @@ def _expire_consumer_group(state: State, group: ConsumerGroup, now: Now, out: Re
             else:
                 all_expired = False
     if all_expired and not group.members and not state.store.has_open_transactions(group_id):
-        out.records += consumer_records.group_tombstones(group)
+        out.records += group_tombstones(state.store, group_id)
 
 
 def _may_expire(group: ClassicGroup) -> bool:

@@ -12,11 +12,12 @@ from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.classic import ClassicGroup
 from penstock.core.groups.committed import CommittedOffset
 from penstock.core.groups.consumer.offsets import check_commit as check_consumer_commit
-from penstock.core.groups.consumer.offsets import check_fetch
+from penstock.core.groups.modern.offsets import check_fetch
 from penstock.core.groups.partitions import utf16_length
 from penstock.core.groups.records import offset_record, offset_tombstone
 from penstock.core.groups.state import RequestContext, State
 from penstock.core.groups.states import GroupState
+from penstock.core.groups.streams.offsets import check_commit as check_streams_commit
 from penstock.protocol.generated.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestPartition
 from penstock.protocol.generated.offset_commit_response import (
     OffsetCommitResponse,
@@ -67,10 +68,14 @@ def commit(state: State, request: OffsetCommitRequest, context: RequestContext, 
 def _committing_group(state: State, request: OffsetCommitRequest, context: RequestContext) -> ClassicGroup | None:
     """The group, if this client may commit for it; None where the first commit makes it a simple group."""
     generation = request.generation_id_or_member_epoch
+    named = ((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
     consumers = state.store.consumers.get(request.group_id)
     if consumers is not None:
-        named = ((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
         check_consumer_commit(consumers, state.metadata, request.member_id, generation, named, context.api_version)
+        return None
+    streams = state.store.streams.get(request.group_id)
+    if streams is not None:
+        check_streams_commit(streams, request.member_id, generation, named, context.api_version)
         return None
     if request.group_id in state.store.foreign:
         if generation < 0 and not state.store.foreign[request.group_id].has_members:
@@ -126,8 +131,11 @@ def _stored(
 def fetch(state: State, request: OffsetFetchRequestGroup, require_stable: bool, ticket: int, now: Now) -> Result:
     """An unknown group has no offsets, which is no error. Topics None: all of them."""
     consumers = state.store.consumers.get(request.group_id)
+    streams = state.store.streams.get(request.group_id)
     if consumers is not None:
-        check_fetch(consumers, request.member_id, request.member_epoch)
+        check_fetch(consumers.members, request.member_id, request.member_epoch)
+    elif streams is not None:
+        check_fetch(streams.members, request.member_id, request.member_epoch)
     if request.topics is None:
         topics = [_fetched_all(state, request.group_id, topic, require_stable) for topic in _topics(state, request)]
     else:
@@ -182,17 +190,17 @@ def delete(state: State, request: OffsetDeleteRequest, context: RequestContext, 
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     group = state.find(request.group_id)
     foreign = state.store.foreign.get(request.group_id)
-    consumers = state.store.consumers.get(request.group_id)
-    if group is None and foreign is None and consumers is None:
+    knows_topics = state.store.consumers.get(request.group_id) or state.store.streams.get(request.group_id)
+    if group is None and foreign is None and knows_topics is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
     if group is not None and group.state is not GroupState.EMPTY and not group.uses_consumer_protocol:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-    if foreign is not None and foreign.has_members:
+    if foreign is not None and knows_topics is None and foreign.has_members:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     result = Result()
     answers: list[OffsetDeleteResponseTopic] = []
     for topic in request.topics:
-        owner = group or consumers
+        owner = group or knows_topics
         subscribed = owner is not None and owner.is_subscribed_to(topic.name)
         error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
         indexes = [partition.partition_index for partition in topic.partitions]

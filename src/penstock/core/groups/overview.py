@@ -101,10 +101,10 @@ def _listed_consumers(group: ConsumerGroup) -> ListedGroup:
 
 def _listed_foreign(state: State, group_id: str) -> ListedGroup:
     foreign = state.store.foreign[group_id]
-    group_state = GroupState.STABLE if foreign.has_members else GroupState.EMPTY
-    return ListedGroup(
-        group_id=group_id, protocol_type=foreign.kind, group_state=group_state.value, group_type=foreign.kind
-    )
+    streams = state.store.streams.get(group_id)
+    known = GroupState.STABLE if foreign.has_members else GroupState.EMPTY
+    group_state = known.value if streams is None else streams.state.value
+    return ListedGroup(group_id=group_id, protocol_type=foreign.kind, group_state=group_state, group_type=foreign.kind)
 
 
 def delete(state: State, group_ids: list[str], context: RequestContext, ticket: int, now: Now) -> Result:

@@ -35,6 +35,8 @@ from penstock.core.groups.share import doors as shares
 from penstock.core.groups.share.group import KIND as SHARE
 from penstock.core.groups.state import RequestContext, State
 from penstock.core.groups.states import GroupState
+from penstock.core.groups.streams import doors as streams
+from penstock.core.groups.streams.events import InitialDelayOver
 from penstock.protocol.generated.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from penstock.protocol.generated.heartbeat_request import HeartbeatRequest
 from penstock.protocol.generated.join_group_request import JoinGroupRequest
@@ -49,7 +51,7 @@ from penstock.protocol.generated.sync_group_response import SyncGroupResponse
 from penstock.protocol.generated.txn_offset_commit_request import TxnOffsetCommitRequest
 
 
-class GroupShard(shares.ShareDoors):
+class GroupShard(shares.ShareDoors, streams.StreamsDoors):
     """A `core.coordinator.shard.Shard`. Refusals are KafkaErrors, which `refusals` turns into responses."""
 
     def __init__(self, config: GroupConfig, random: Random, metadata: Metadata | None = None) -> None:
@@ -114,6 +116,8 @@ class GroupShard(shares.ShareDoors):
             self._classic_replayed(records.read_group_key(record.key), gone=record.value is None)
         elif kind == consumer_records.GROUP and record.value is None:
             self.state.seen_versions.pop(records.read_foreign_group_id(record.key), None)
+        elif kind == records.STREAMS_GROUP and record.value is None:
+            self.state.streams.pop(records.read_foreign_group_id(record.key), None)
 
     def _classic_replayed(self, group_id: str, *, gone: bool) -> None:
         """The members' view follows the log: a deleted group is forgotten, and one that was a consumer group until now
@@ -140,6 +144,7 @@ class GroupShard(shares.ShareDoors):
             if len(group.members) > state.config.max_size:
                 rebalance.prepare(state, group, now, out)
         shares.expect_everybody(state, now)
+        streams.expect_everybody(state, now)
         expiry.schedule(state, now)
         return out
 
@@ -171,6 +176,8 @@ class GroupShard(shares.ShareDoors):
                 return leaving.on_overdue(state, event, now)
             case MemberExpired() if event.kind == SHARE:
                 return shares.on_expired(state, event)
+            case MemberExpired(kind=streams.KIND) | RevocationExpired(kind=streams.KIND) | InitialDelayOver():
+                return streams.on_event(state, event, now)
             case events.RetentionDue():
                 return expiry.expire(state, now)
             case _:
@@ -204,4 +211,6 @@ class GroupShard(shares.ShareDoors):
             consumers.check()
         for share_group in self.state.store.shares.values():
             share_group.check()
+        for streams_group in self.state.store.streams.values():
+            streams_group.check()
         self.state.timers.check()

@@ -14,6 +14,7 @@ from penstock.core.groups.config import GroupConfig
 from penstock.core.groups.members import SESSION, Member
 from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.store import Store
+from penstock.core.groups.streams.presence import Presence
 
 
 class RequestContext(NamedTuple):
@@ -40,6 +41,8 @@ class State:
     timers: Timers = field(default_factory=Timers)
     seen_versions: dict[str, int] = field(default_factory=dict)
     """soft: up to which version of the metadata a group with server-side assignment has taken topics into account"""
+    streams: dict[str, Presence] = field(default_factory=dict)
+    """soft: what is not stored of streams groups"""
     is_active: bool = False
     """the log is replayed to its end"""
 

@@ -14,7 +14,10 @@ from penstock.core.groups import records
 from penstock.core.groups.committed import CommittedOffset, PartitionOffsets
 from penstock.core.groups.consumer import records as consumer_records
 from penstock.core.groups.consumer.group import ConsumerGroup
-from penstock.core.groups.share.group import RECORD_KINDS, ShareGroup
+from penstock.core.groups.share.group import RECORD_KINDS as SHARE_KINDS
+from penstock.core.groups.share.group import ShareGroup
+from penstock.core.groups.streams.group import RECORD_KINDS as STREAMS_KINDS
+from penstock.core.groups.streams.group import StreamsGroup
 from penstock.protocol.generated.group_metadata_value import GroupMetadataValue
 
 Offsets = dict[str, dict[str, PartitionOffsets]]
@@ -23,7 +26,7 @@ Offsets = dict[str, dict[str, PartitionOffsets]]
 
 @dataclass(slots=True)
 class ForeignGroup:
-    """A group of a type that is not served here. Its records are remembered by key, so that it can be deleted."""
+    """The records of a group, remembered by key, so that it can be deleted whoever wrote them."""
 
     kind: str
     keys: dict[bytes, None] = field(default_factory=dict)
@@ -43,8 +46,9 @@ class Store:
     consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
     """consumer groups; no id is in two of `groups`, `consumers` and `foreign`"""
     foreign: dict[str, ForeignGroup] = field(default_factory=dict)
-    """share groups are among these too: what holds for every other type of group holds for them"""
+    """by key alone: share groups and streams groups, whatever else is known of them"""
     shares: dict[str, ShareGroup] = field(default_factory=dict)
+    streams: dict[str, StreamsGroup] = field(default_factory=dict)
     _recent: tuple[bytes, int, PartitionOffsets] | None = field(default=None, compare=False, repr=False)
     """of the last committed offset: its key without the partition, the length of the key, and where it is kept"""
 
@@ -66,8 +70,10 @@ class Store:
             consumer_records.replay(self.consumers, kind, record)
         elif kind in records.FOREIGN_TYPES:
             self._replay_foreign(kind, record)
-            if kind in RECORD_KINDS:
+            if kind in SHARE_KINDS:
                 self._replay_share(kind, record)
+            elif kind in STREAMS_KINDS:
+                self._replay_streams(kind, record)
         # Of an unknown type nothing can be told, not even its group; compaction keeps it for a broker that knows it.
         return kind
 
@@ -139,6 +145,11 @@ class Store:
         from penstock.core.groups.share.records import replay  # noqa: PLC0415 loaded by the first share group
 
         replay(self.shares, kind, record)
+
+    def _replay_streams(self, kind: int, record: CoordinatorRecord) -> None:
+        from penstock.core.groups.streams.records import replay  # noqa: PLC0415 loaded by the first streams group
+
+        replay(self.streams, kind, record)
 
     def _replay_foreign(self, kind: int, record: CoordinatorRecord) -> None:
         group_id = records.read_foreign_group_id(record.key)

@@ -9,6 +9,7 @@ from penstock.core.groups.offsets import check_commit
 from penstock.core.groups.partitions import utf16_length
 from penstock.core.groups.records import offset_record
 from penstock.core.groups.state import State
+from penstock.core.groups.streams.offsets import check_commit as check_streams_commit
 from penstock.protocol.generated.offset_commit_value import OffsetCommitValue
 from penstock.protocol.generated.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
@@ -43,12 +44,16 @@ def commit(state: State, request: TxnOffsetCommitRequest, producer: Producer, ti
 def _check(state: State, request: TxnOffsetCommitRequest) -> None:
     """May this client commit for the group? Who names no generation makes it a simple group where it is not known."""
     generation = request.generation_id
+    named = ((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
     consumers = state.store.consumers.get(request.group_id)
     if consumers is not None:
-        named = ((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
         check_consumer_commit(
             consumers, state.metadata, request.member_id, generation, named, api_version=0, transactional=True
         )
+        return
+    streams = state.store.streams.get(request.group_id)
+    if streams is not None:
+        check_streams_commit(streams, request.member_id, generation, named, api_version=0, transactional=True)
         return
     foreign = state.store.foreign.get(request.group_id)
     if foreign is not None:

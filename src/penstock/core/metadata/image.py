@@ -21,6 +21,7 @@ ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
 TRANSACTION_VERSION = "transaction.version"
 GROUP_VERSION = "group.version"
 SHARE_VERSION = "share.version"
+STREAMS_VERSION = "streams.version"
 
 Resource = tuple[int, str]
 """A configured thing: its `ResourceType` and its name; the name is empty for the default of all brokers."""
@@ -186,6 +187,11 @@ class Image:
     def share_groups_enabled(self) -> bool:
         """share.version 1: queues (KIP-932)."""
         return self.features.get(SHARE_VERSION, 0) >= 1
+
+    @property
+    def streams_groups_enabled(self) -> bool:
+        """streams.version 1: groups may use the streams protocol (KIP-1071)."""
+        return self.features.get(STREAMS_VERSION, 0) >= 1
 
     def check(self) -> None:
         assert len(self.topics) == len(self.topics_by_id)

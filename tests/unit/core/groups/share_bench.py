@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from penstock.base.errors import KafkaError
@@ -43,13 +44,15 @@ def image_of(**topics: int) -> Image:
 
 
 class Bench:
+    config = GroupConfig()
+
     def __init__(self, log: list[CoordinatorRecord] | None = None, max_size: int = 200, **topics: int) -> None:
         self.ms = 100_000
         self.log = log if log is not None else []
         self.asked: list[Initialization] = []
         """what share coordinators have not been asked yet"""
         self.metadata = Metadata(image_of(**topics))
-        config = GroupConfig(share=ShareGroupConfig(max_size=max_size))
+        config = replace(self.config, share=ShareGroupConfig(max_size=max_size))
         self.runtime = Runtime(GroupShard(config, NoRandom(), self.metadata))
         for offset, record in enumerate(self.log):
             self.runtime.replay(record, offset, -1)

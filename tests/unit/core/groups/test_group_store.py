@@ -13,6 +13,8 @@ from penstock.core.groups.config import GroupConfig
 from penstock.core.groups.shard import GroupShard
 from penstock.core.groups.state import RequestContext
 from penstock.core.groups.store import Store
+from penstock.core.groups.streams import records as streams_records
+from penstock.core.groups.streams.group import StreamsGroup, StreamsMember
 from penstock.protocol.generated.group_metadata_value import GroupMetadataValue
 from penstock.protocol.generated.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from penstock.protocol.generated.list_groups_request import ListGroupsRequest
@@ -22,8 +24,8 @@ from penstock.protocol.generated.offset_fetch_request import OffsetFetchRequestG
 
 NOW = Now(0, 1_700_000_000_000)
 V9 = RequestContext(9)
-STREAMS_EPOCH = CoordinatorRecord(b"\x00\x11\x00\x07streams", bytes.fromhex("00000000000400"))
-STREAMS_MEMBER = CoordinatorRecord(b"\x00\x13\x00\x07streams\x00\x01m", b"\0\0")
+STREAMS_EPOCH = streams_records.epoch_record(StreamsGroup("streams", epoch=4))
+STREAMS_MEMBER = streams_records.member_record("streams", StreamsMember("m"))
 
 
 class Zeroes:
@@ -194,9 +196,6 @@ def test_a_group_of_another_type_is_kept_with_its_offsets_and_not_disturbed() ->
     assert [(each.group_id, each.group_type) for each in listed] == [("streams", "streams")]  # type: ignore[attr-defined]  # groups
     (deleted,) = shard.delete_groups(["streams"], V9, 1, NOW).response  # type: ignore[misc]  # a list of one
     assert deleted.error_code == ErrorCode.NON_EMPTY_GROUP
-    far = Now(10**9, NOW.wall_ms + 10**12)
-    (retention,) = shard.timers.due(far.ms)
-    assert shard.fire(retention.event, far).records == []
 
 
 def test_an_empty_group_of_another_type_becomes_a_classic_one_by_joining() -> None:

@@ -21,6 +21,13 @@ def consumer_groups_enabled(session: Session) -> bool:
     return services.image.consumer_groups_enabled and "consumer" in [name.lower() for name in protocols]
 
 
+def streams_groups_enabled(session: Session) -> bool:
+    """By the cluster's streams.version and by this broker's `group.coordinator.rebalance.protocols`."""
+    services = session.services
+    protocols = services.config.texts("group.coordinator.rebalance.protocols")
+    return services.image.streams_groups_enabled and "streams" in [name.lower() for name in protocols]
+
+
 def refusal(session: Session, operation: Operation, group_id: str) -> ErrorCode | None:
     """Why this client may not do that with the group, before the coordinator is asked."""
     if not is_valid_text(group_id):

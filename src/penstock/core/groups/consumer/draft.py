@@ -1,29 +1,16 @@
-"""A group with the changes of one event: each is written as a record, and is in the group that the next step looks at.
-
-The stored group itself stays as it is until the records are replayed.
-"""
+"""A consumer group with the changes of one event."""
 
 from __future__ import annotations
 
-from penstock.core.coordinator.result import CoordinatorRecord
 from penstock.core.groups.consumer import records
 from penstock.core.groups.consumer.group import ConsumerGroup, Resolved
 from penstock.core.groups.consumer.member import ConsumerMember
+from penstock.core.groups.modern import draft
 from penstock.core.groups.modern.assignment import Assignment
 
 
-class Draft:
-    __slots__ = ("_is_own", "group", "records")
-
-    def __init__(self, group: ConsumerGroup, *, is_new: bool = False) -> None:
-        self.group = group
-        self.records: list[CoordinatorRecord] = []
-        self._is_own = is_new
-
-    def _changing(self) -> ConsumerGroup:
-        if not self._is_own:
-            self.group, self._is_own = self.group.copy(), True
-        return self.group
+class Draft(draft.Draft[ConsumerGroup]):
+    __slots__ = ()
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
         group = self._changing()

@@ -21,6 +21,7 @@ from penstock.core.groups.consumer.reconciling import reconcile
 from penstock.core.groups.consumer.timing import expect_heartbeat, expect_revocation, heartbeat_interval_ms
 from penstock.core.groups.modern.assignment import Assignment, read, write
 from penstock.core.groups.modern.membership import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, check_epoch
+from penstock.core.groups.modern.requests import check, check_text, unknown_member
 from penstock.core.groups.state import RequestContext, State
 from penstock.protocol.generated.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from penstock.protocol.generated.consumer_group_heartbeat_response import Assignment as ToldAssignment
@@ -81,34 +82,25 @@ def check_request(request: ConsumerGroupHeartbeatRequest, api_version: int, assi
     """INVALID_REQUEST, or UNSUPPORTED_ASSIGNOR, in Kafka's order and words."""
     epoch = request.member_epoch
     if api_version >= OWN_MEMBER_ID_FROM or epoch > 0 or epoch == LEAVE_EPOCH:
-        _check_text(request.member_id, "MemberId can't be empty.")
-    _check_text(request.group_id, "GroupId can't be empty.")
-    _check_text(request.instance_id, "InstanceId can't be empty.")
-    _check_text(request.rack_id, "RackId can't be empty.")
+        check_text(request.member_id, "MemberId can't be empty.")
+    check_text(request.group_id, "GroupId can't be empty.")
+    check_text(request.instance_id, "InstanceId can't be empty.")
+    check_text(request.rack_id, "RackId can't be empty.")
     if epoch == JOIN_EPOCH:
-        _check(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
-        _check(request.topic_partitions == [], "TopicPartitions must be empty when (re-)joining.")
+        check(request.rebalance_timeout_ms != -1, "RebalanceTimeoutMs must be provided in first request.")
+        check(request.topic_partitions == [], "TopicPartitions must be empty when (re-)joining.")
         subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-        _check(subscribes, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+        check(subscribes, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
     elif epoch == LEAVE_STATIC_EPOCH:
-        _check(request.instance_id is not None, "InstanceId can't be null.")
+        check(request.instance_id is not None, "InstanceId can't be null.")
     else:
-        _check(epoch > LEAVE_STATIC_EPOCH, "MemberEpoch is invalid.")
+        check(epoch > LEAVE_STATIC_EPOCH, "MemberEpoch is invalid.")
     names = request.subscribed_topic_names or ()
     size = sum(map(len, names)) + len(request.subscribed_topic_regex or "")
-    _check(size <= MEMBER_METADATA_BYTES_MAX, "The subscription is too large.")
+    check(size <= MEMBER_METADATA_BYTES_MAX, "The subscription is too large.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         said = f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
         raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, said + ", ".join(assignors) + ".")
-
-
-def _check_text(text: str | None, fault: str) -> None:
-    _check(text is None or bool(text.strip()), fault)
-
-
-def _check(holds: bool, fault: str) -> None:
-    if not holds:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, fault)
 
 
 def _find_or_create(state: State, request: ConsumerGroupHeartbeatRequest, now: Now, out: Result) -> Draft:
@@ -146,8 +138,7 @@ def _find_member(
     if member is None:
         if joins:
             return None
-        said = f"Member {request.member_id} is not a member of group {request.group_id}."
-        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, said)
+        raise unknown_member(request.member_id, request.group_id)
     if not joins:
         _check_member_epoch(member, request.member_epoch, owned)
     return member

@@ -12,8 +12,10 @@ from penstock.core.groups.consumer.events import JoinOverdue, SyncOverdue, join_
 from penstock.core.groups.consumer.group import ConsumerGroup
 from penstock.core.groups.consumer.member import ConsumerMember
 from penstock.core.groups.consumer.timing import KIND
-from penstock.core.groups.modern.events import MemberExpired, RevocationExpired, revocation_key, session_key
+from penstock.core.groups.modern import timing
+from penstock.core.groups.modern.events import MemberExpired, RevocationExpired
 from penstock.core.groups.modern.membership import LEAVE_STATIC_EPOCH, MemberState
+from penstock.core.groups.modern.requests import unknown_member
 from penstock.core.groups.state import State
 from penstock.protocol.generated.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from penstock.protocol.generated.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
@@ -36,8 +38,7 @@ def _leaving_member(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
     if request.instance_id is None:
         member = group.members.get(request.member_id)
         if member is None:
-            said = f"Member {request.member_id} is not a member of group {request.group_id}."
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, said)
+            raise unknown_member(request.member_id, request.group_id)
         return member
     member = group.static_member(request.instance_id)
     if member is None:
@@ -77,8 +78,7 @@ def remove(state: State, group: ConsumerGroup, members: list[ConsumerMember], no
 
 
 def forget_timers(state: State, group_id: str, member_id: str) -> None:
-    state.timers.cancel(session_key(KIND, group_id, member_id))
-    state.timers.cancel(revocation_key(KIND, group_id, member_id))
+    timing.forget_member(state.timers, KIND, group_id, member_id)
     state.timers.cancel(join_key(group_id, member_id))
     state.timers.cancel(sync_key(group_id, member_id))
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from struct import Struct
 
-from penstock.base.errors import DecodeError
 from penstock.core.coordinator.result import CoordinatorRecord
 from penstock.core.groups.consumer.group import ConsumerGroup, Resolved
 from penstock.core.groups.consumer.member import ClassicSide, ConsumerMember, Owned
 from penstock.core.groups.modern.assignment import Assignment, read, write
 from penstock.core.groups.modern.membership import MemberState
+from penstock.core.groups.modern.records import key_body, stored_record, value_body, value_version
 from penstock.protocol.generated.consumer_group_current_member_assignment_key import (
     ConsumerGroupCurrentMemberAssignmentKey as CurrentKey,
 )
@@ -54,17 +53,14 @@ from penstock.protocol.generated.consumer_group_target_assignment_metadata_key i
 from penstock.protocol.generated.consumer_group_target_assignment_metadata_value import (
     ConsumerGroupTargetAssignmentMetadataValue as TargetEpochValue,
 )
-from penstock.protocol.message import Message
 
-_INT16 = Struct(">h")
 GROUP, PARTITION_METADATA, MEMBER, TARGET_EPOCH, TARGET, CURRENT, REGEX = 3, 4, 5, 6, 7, 8, 16
 KINDS = frozenset({GROUP, PARTITION_METADATA, MEMBER, TARGET_EPOCH, TARGET, CURRENT, REGEX})
-_VALUE_VERSION = 0
 
 
 def epoch_record(group: ConsumerGroup) -> CoordinatorRecord:
     value = GroupValue(epoch=group.epoch, metadata_hash=group.metadata_hash)
-    return _record(GROUP, GroupKey(group_id=group.group_id), value)
+    return stored_record(GROUP, GroupKey(group_id=group.group_id), value)
 
 
 def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
@@ -80,7 +76,7 @@ def member_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
         server_assignor=member.server_assignor,
         classic_member_metadata=None if classic is None else _classic(classic),
     )
-    return _record(MEMBER, MemberKey(group_id=group_id, member_id=member.member_id), value)
+    return stored_record(MEMBER, MemberKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def current_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
@@ -91,38 +87,38 @@ def current_record(group_id: str, member: ConsumerMember) -> CoordinatorRecord:
         assigned_partitions=_with_epochs(member.assigned),
         partitions_pending_revocation=_with_epochs(member.revoking),
     )
-    return _record(CURRENT, CurrentKey(group_id=group_id, member_id=member.member_id), value)
+    return stored_record(CURRENT, CurrentKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def target_record(group_id: str, member_id: str, assignment: Assignment) -> CoordinatorRecord:
     value = TargetValue(topic_partitions=write(assignment, TargetPartitions))
-    return _record(TARGET, TargetKey(group_id=group_id, member_id=member_id), value)
+    return stored_record(TARGET, TargetKey(group_id=group_id, member_id=member_id), value)
 
 
 def target_epoch_record(group: ConsumerGroup) -> CoordinatorRecord:
     value = TargetEpochValue(assignment_epoch=group.target_epoch, assignment_timestamp=group.target_timestamp_ms)
-    return _record(TARGET_EPOCH, TargetEpochKey(group_id=group.group_id), value)
+    return stored_record(TARGET_EPOCH, TargetEpochKey(group_id=group.group_id), value)
 
 
 def regex_record(group_id: str, regex: str, resolved: Resolved) -> CoordinatorRecord:
     value = RegexValue(topics=list(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms)
-    return _record(REGEX, RegexKey(group_id=group_id, regular_expression=regex), value)
+    return stored_record(REGEX, RegexKey(group_id=group_id, regular_expression=regex), value)
 
 
 def regex_tombstone(group_id: str, regex: str) -> CoordinatorRecord:
-    return _record(REGEX, RegexKey(group_id=group_id, regular_expression=regex), None)
+    return stored_record(REGEX, RegexKey(group_id=group_id, regular_expression=regex), None)
 
 
 def target_tombstone(group_id: str, member_id: str) -> CoordinatorRecord:
-    return _record(TARGET, TargetKey(group_id=group_id, member_id=member_id), None)
+    return stored_record(TARGET, TargetKey(group_id=group_id, member_id=member_id), None)
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     """In this order, so that no prefix of them leaves a member with partitions that nobody asked for."""
     return [
-        _record(CURRENT, CurrentKey(group_id=group_id, member_id=member_id), None),
+        stored_record(CURRENT, CurrentKey(group_id=group_id, member_id=member_id), None),
         target_tombstone(group_id, member_id),
-        _record(MEMBER, MemberKey(group_id=group_id, member_id=member_id), None),
+        stored_record(MEMBER, MemberKey(group_id=group_id, member_id=member_id), None),
     ]
 
 
@@ -131,22 +127,19 @@ def group_tombstones(group: ConsumerGroup) -> list[CoordinatorRecord]:
     group_id = group.group_id
     out = [record for member_id in group.members for record in member_tombstones(group_id, member_id)]
     out += [regex_tombstone(group_id, regex) for regex in group.regexes]
-    out.append(_record(TARGET_EPOCH, TargetEpochKey(group_id=group_id), None))
+    out.append(stored_record(TARGET_EPOCH, TargetEpochKey(group_id=group_id), None))
     if group.has_partition_metadata:
-        out.append(_record(PARTITION_METADATA, PartitionMetadataKey(group_id=group_id), None))
-    out.append(_record(GROUP, GroupKey(group_id=group_id), None))
+        out.append(stored_record(PARTITION_METADATA, PartitionMetadataKey(group_id=group_id), None))
+    out.append(stored_record(GROUP, GroupKey(group_id=group_id), None))
     return out
 
 
 def replay(groups: dict[str, ConsumerGroup], kind: int, record: CoordinatorRecord) -> None:
-    body = memoryview(record.key)[_INT16.size :]
+    body = key_body(record.key)
     if record.value is None:
         _REPLAY_TOMBSTONE[kind](groups, body)
         return
-    if len(record.value) < _INT16.size:
-        raise DecodeError(f"the value of a group record has {len(record.value)} bytes")
-    version = _INT16.unpack_from(record.value)[0]
-    _REPLAY_VALUE[kind](groups, body, memoryview(record.value)[_INT16.size :], version)
+    _REPLAY_VALUE[kind](groups, body, value_body(record.value), value_version(record.value))
 
 
 def _made(groups: dict[str, ConsumerGroup], group_id: str) -> ConsumerGroup:
@@ -274,11 +267,6 @@ _REPLAY_TOMBSTONE: dict[int, Callable[[dict[str, ConsumerGroup], memoryview], No
     CURRENT: _drop_current,
     REGEX: _drop_regex,
 }
-
-
-def _record(kind: int, key: Message, value: Message | None) -> CoordinatorRecord:
-    encoded = None if value is None else _INT16.pack(_VALUE_VERSION) + value.encode(_VALUE_VERSION)
-    return CoordinatorRecord(_INT16.pack(kind) + key.encode(0), encoded)
 
 
 def _with_epochs(owned: Owned) -> list[CurrentPartitions]:

@@ -10,6 +10,7 @@ from penstock.core.groups.consumer.member import ConsumerMember
 from penstock.core.groups.modern.assignment import Assignment
 from penstock.core.groups.modern.metadata import Metadata
 from penstock.core.groups.modern.settings import number
+from penstock.core.groups.modern.timing import is_too_early
 from penstock.core.groups.state import State
 
 
@@ -31,7 +32,7 @@ def _is_too_early(state: State, group: ConsumerGroup, now: Now) -> bool:
     if not group.target_epoch or len(group.members) <= 1:
         return False
     interval_ms = number(state.metadata.image, group.group_id, state.config.consumer.assignment_interval)
-    return 0 <= now.wall_ms - group.target_timestamp_ms < interval_ms
+    return is_too_early(group.target_timestamp_ms, interval_ms, now)
 
 
 def assignor_name(group: ConsumerGroup, supported: tuple[str, ...]) -> str:

@@ -9,8 +9,10 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.coordinator.result import CoordinatorRecord, Now, Result
 from penstock.core.groups.modern import settings
 from penstock.core.groups.modern.assignment import Assignment, write
-from penstock.core.groups.modern.events import MemberExpired, session_key
+from penstock.core.groups.modern.events import MemberExpired
 from penstock.core.groups.modern.membership import JOIN_EPOCH, LEAVE_EPOCH, check_epoch
+from penstock.core.groups.modern.requests import check, check_text, unknown_member
+from penstock.core.groups.modern.timing import UNSETTLED_INTERVAL_MS, expect_member, forget_member
 from penstock.core.groups.share import records
 from penstock.core.groups.share.assignor import assign
 from penstock.core.groups.share.group import KIND, ShareGroup, ShareMember, subscribed_topics
@@ -26,8 +28,6 @@ from penstock.core.groups.state import RequestContext, State
 from penstock.protocol.generated.share_group_heartbeat_request import ShareGroupHeartbeatRequest
 from penstock.protocol.generated.share_group_heartbeat_response import Assignment as ToldAssignment
 from penstock.protocol.generated.share_group_heartbeat_response import ShareGroupHeartbeatResponse, TopicPartitions
-
-SOON_MS = 1_000
 
 
 class Heartbeat(NamedTuple):
@@ -170,7 +170,7 @@ class _Turn:
     def interval_ms(self) -> int:
         """Soon again, where there will be more to tell: partitions are being begun, or a target is due."""
         interval_ms = _number(self.state, self.group.group_id, self.state.config.share.heartbeat_interval)
-        return min(interval_ms, SOON_MS) if self.is_waiting else interval_ms
+        return min(interval_ms, UNSETTLED_INTERVAL_MS) if self.is_waiting else interval_ms
 
     def _subscriptions(self) -> dict[str, list[bytes]]:
         ids = {name: topic_id for name in self.topics if (topic_id := self.state.metadata.topic_id(name)) is not None}
@@ -191,8 +191,7 @@ def on_expired(state: State, event: MemberExpired) -> Result:
 def expect(state: State, group_id: str, member_id: str, now: Now) -> None:
     """The member is alive; it has another session timeout from now."""
     timeout_ms = _number(state, group_id, state.config.share.session_timeout)
-    event = MemberExpired(KIND, group_id, member_id)
-    state.timers.schedule(session_key(KIND, group_id, member_id), now.ms + timeout_ms, event)
+    expect_member(state.timers, KIND, group_id, member_id, now.ms + timeout_ms)
 
 
 def expect_everybody(state: State, now: Now) -> None:
@@ -217,14 +216,14 @@ def found(state: State, group_id: str, *, create: bool = False) -> ShareGroup:
 def _leave(state: State, request: ShareGroupHeartbeatRequest) -> Result:
     group = found(state, request.group_id)
     if request.member_id not in group.members:
-        raise _unknown_member(request)
+        raise unknown_member(request.member_id, request.group_id)
     response = ShareGroupHeartbeatResponse(member_id=request.member_id, member_epoch=LEAVE_EPOCH)
     return _fenced(state, group, request.member_id, Heartbeat(response))
 
 
 def _fenced(state: State, group: ShareGroup, member_id: str, response: Heartbeat | None) -> Result:
     """The group goes on without the member, in a new epoch."""
-    state.timers.cancel(session_key(KIND, group.group_id, member_id))
+    forget_member(state.timers, KIND, group.group_id, member_id)
     left = [member for member in group.members.values() if member.member_id != member_id]
     metadata_hash = state.metadata.hash(subscribed_topics(left))
     epoch = records.epoch_record(group.group_id, group.epoch + 1, metadata_hash)
@@ -241,7 +240,7 @@ def _known_member(state: State, group: ShareGroup, request: ShareGroupHeartbeatR
                 f"The share group has reached its maximum capacity of {state.config.share.max_size} members.",
             )
         if request.member_epoch != JOIN_EPOCH:
-            raise _unknown_member(request)
+            raise unknown_member(request.member_id, request.group_id)
         return ShareMember(request.member_id)
     if request.member_epoch != JOIN_EPOCH:
         check_epoch(request.member_epoch, known.epoch, known.previous_epoch, owns_only_assigned=True)
@@ -250,16 +249,12 @@ def _known_member(state: State, group: ShareGroup, request: ShareGroupHeartbeatR
 
 def check_request(request: ShareGroupHeartbeatRequest) -> None:
     """What no coordinator is needed for."""
-    if not request.member_id.strip():
-        raise _invalid("MemberId can't be empty.")
-    if not request.group_id.strip():
-        raise _invalid("GroupId can't be empty.")
-    if request.rack_id is not None and not request.rack_id.strip():
-        raise _invalid("RackId can't be empty.")
-    if request.member_epoch == JOIN_EPOCH and not request.subscribed_topic_names:
-        raise _invalid("SubscribedTopicNames must be set in first request.")
-    if request.member_epoch < LEAVE_EPOCH:
-        raise _invalid("MemberEpoch is invalid.")
+    check_text(request.member_id, "MemberId can't be empty.")
+    check_text(request.group_id, "GroupId can't be empty.")
+    check_text(request.rack_id, "RackId can't be empty.")
+    if request.member_epoch == JOIN_EPOCH:
+        check(bool(request.subscribed_topic_names), "SubscribedTopicNames must be set in first request.")
+    check(request.member_epoch >= LEAVE_EPOCH, "MemberEpoch is invalid.")
 
 
 def _sorted(names: list[str]) -> tuple[str, ...]:
@@ -268,12 +263,3 @@ def _sorted(names: list[str]) -> tuple[str, ...]:
 
 def _number(state: State, group_id: str, setting: settings.Bounded) -> int:
     return settings.number(state.metadata.image, group_id, setting)
-
-
-def _unknown_member(request: ShareGroupHeartbeatRequest) -> KafkaError:
-    text = f"Member {request.member_id} is not a member of group {request.group_id}."
-    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, text)
-
-
-def _invalid(text: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, text)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from struct import Struct
 
-from penstock.base.errors import DecodeError
 from penstock.core.coordinator.result import CoordinatorRecord
 from penstock.core.groups.modern.assignment import Assignment, read, write
 from penstock.core.groups.modern.metadata import NO_TOPICS_HASH
+from penstock.core.groups.modern.records import key_body, stored_record, value_body, value_version
 from penstock.core.groups.share.group import (
     NO_EPOCH,
     RECORD_KINDS,
@@ -54,15 +53,13 @@ from penstock.protocol.generated.share_group_target_assignment_metadata_value im
 )
 from penstock.protocol.message import Message
 
-_INT16 = Struct(">h")
 MEMBER, GROUP, TARGET_EPOCH, TARGET, CURRENT, STATE = 10, 11, 12, 13, 14, 15
-_VALUE_VERSION = 0
 _STABLE = 0
 assert {MEMBER, GROUP, TARGET_EPOCH, TARGET, CURRENT, STATE} == RECORD_KINDS
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
-    return _record(GROUP, GroupKey(group_id=group_id), GroupValue(epoch=epoch, metadata_hash=metadata_hash))
+    return stored_record(GROUP, GroupKey(group_id=group_id), GroupValue(epoch=epoch, metadata_hash=metadata_hash))
 
 
 def member_record(group_id: str, member: ShareMember) -> CoordinatorRecord:
@@ -72,17 +69,17 @@ def member_record(group_id: str, member: ShareMember) -> CoordinatorRecord:
         client_host=member.client_host,
         subscribed_topic_names=list(member.topics),
     )
-    return _record(MEMBER, MemberKey(group_id=group_id, member_id=member.member_id), value)
+    return stored_record(MEMBER, MemberKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def target_record(group_id: str, member_id: str, target: Assignment) -> CoordinatorRecord:
     value = TargetValue(topic_partitions=write(target, TargetPartitions))
-    return _record(TARGET, TargetKey(group_id=group_id, member_id=member_id), value)
+    return stored_record(TARGET, TargetKey(group_id=group_id, member_id=member_id), value)
 
 
 def target_epoch_record(group_id: str, epoch: int, wall_ms: int) -> CoordinatorRecord:
     value = TargetEpochValue(assignment_epoch=epoch, assignment_timestamp=wall_ms)
-    return _record(TARGET_EPOCH, TargetEpochKey(group_id=group_id), value)
+    return stored_record(TARGET_EPOCH, TargetEpochKey(group_id=group_id), value)
 
 
 def current_record(group_id: str, member: ShareMember) -> CoordinatorRecord:
@@ -92,7 +89,7 @@ def current_record(group_id: str, member: ShareMember) -> CoordinatorRecord:
         state=_STABLE,
         assigned_partitions=write(member.assigned, CurrentPartitions),
     )
-    return _record(CURRENT, CurrentKey(group_id=group_id, member_id=member.member_id), value)
+    return stored_record(CURRENT, CurrentKey(group_id=group_id, member_id=member.member_id), value)
 
 
 def begun_record(group_id: str, begun: Begun) -> CoordinatorRecord:
@@ -101,21 +98,21 @@ def begun_record(group_id: str, begun: Begun) -> CoordinatorRecord:
         initialized_topics=_topics(begun.initialized),
         deleting_topics=[state_value.TopicInfo(topic_id=key, topic_name=name) for key, name in begun.deleting.items()],
     )
-    return _record(STATE, StateKey(group_id=group_id), value)
+    return stored_record(STATE, StateKey(group_id=group_id), value)
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     return [
-        _record(CURRENT, CurrentKey(group_id=group_id, member_id=member_id)),
-        _record(TARGET, TargetKey(group_id=group_id, member_id=member_id)),
-        _record(MEMBER, MemberKey(group_id=group_id, member_id=member_id)),
+        stored_record(CURRENT, CurrentKey(group_id=group_id, member_id=member_id)),
+        stored_record(TARGET, TargetKey(group_id=group_id, member_id=member_id)),
+        stored_record(MEMBER, MemberKey(group_id=group_id, member_id=member_id)),
     ]
 
 
 def replay(groups: dict[str, ShareGroup], kind: int, record: CoordinatorRecord) -> None:
     """Each key stands for itself: compaction may have put any before any other."""
     key_class, apply = _APPLY[kind]
-    key = key_class.decode(memoryview(record.key)[2:], 0)
+    key = key_class.decode(key_body(record.key), 0)
     group_id: str = key.group_id  # type: ignore[attr-defined]  # each of these keys has one
     group = groups.get(group_id)
     if group is None:
@@ -128,7 +125,7 @@ def replay(groups: dict[str, ShareGroup], kind: int, record: CoordinatorRecord) 
 
 
 def _apply_group(group: ShareGroup, key: GroupKey, value: bytes | None) -> None:
-    read_value = None if value is None else GroupValue.decode(_body(value), _version(value))
+    read_value = None if value is None else GroupValue.decode(value_body(value), value_version(value))
     group.epoch = NO_EPOCH if read_value is None else read_value.epoch
     group.metadata_hash = NO_TOPICS_HASH if read_value is None else read_value.metadata_hash
 
@@ -137,7 +134,7 @@ def _apply_member(group: ShareGroup, key: MemberKey, value: bytes | None) -> Non
     if value is None:
         group.members.pop(key.member_id, None)
         return
-    told = MemberValue.decode(_body(value), _version(value))
+    told = MemberValue.decode(value_body(value), value_version(value))
     known = group.members.get(key.member_id) or ShareMember(key.member_id)
     group.members[key.member_id] = replace(
         known,
@@ -151,7 +148,7 @@ def _apply_member(group: ShareGroup, key: MemberKey, value: bytes | None) -> Non
 def _apply_current(group: ShareGroup, key: CurrentKey, value: bytes | None) -> None:
     known = group.members.get(key.member_id)
     if value is not None:
-        told = CurrentValue.decode(_body(value), _version(value))
+        told = CurrentValue.decode(value_body(value), value_version(value))
         group.members[key.member_id] = replace(
             known or ShareMember(key.member_id),
             epoch=told.member_epoch,
@@ -166,11 +163,13 @@ def _apply_target(group: ShareGroup, key: TargetKey, value: bytes | None) -> Non
     if value is None:
         group.targets.pop(key.member_id, None)
     else:
-        group.targets[key.member_id] = read(TargetValue.decode(_body(value), _version(value)).topic_partitions)
+        group.targets[key.member_id] = read(
+            TargetValue.decode(value_body(value), value_version(value)).topic_partitions
+        )
 
 
 def _apply_target_epoch(group: ShareGroup, key: TargetEpochKey, value: bytes | None) -> None:
-    told = None if value is None else TargetEpochValue.decode(_body(value), _version(value))
+    told = None if value is None else TargetEpochValue.decode(value_body(value), value_version(value))
     group.target_epoch = NO_EPOCH if told is None else told.assignment_epoch
     group.target_ms = 0 if told is None else told.assignment_timestamp
 
@@ -179,7 +178,7 @@ def _apply_begun(group: ShareGroup, key: StateKey, value: bytes | None) -> None:
     if value is None:
         group.begun = Begun()
         return
-    told = StateValue.decode(_body(value), _version(value))
+    told = StateValue.decode(value_body(value), value_version(value))
     group.begun = Begun(
         _read_topics(told.initializing_topics),
         _read_topics(told.initialized_topics),
@@ -206,20 +205,3 @@ _APPLY: dict[int, tuple[type[Message], Callable[..., None]]] = {
     TARGET_EPOCH: (TargetEpochKey, _apply_target_epoch),
     STATE: (StateKey, _apply_begun),
 }
-
-
-def _record(kind: int, key: Message, value: Message | None = None) -> CoordinatorRecord:
-    name = bytes(_INT16.pack(kind) + key.encode(0))
-    body = None if value is None else bytes(_INT16.pack(_VALUE_VERSION) + value.encode(_VALUE_VERSION))
-    return CoordinatorRecord(name, body)
-
-
-def _body(value: bytes) -> memoryview:
-    return memoryview(value)[2:]
-
-
-def _version(value: bytes) -> int:
-    if len(value) < _INT16.size:
-        raise DecodeError(f"the value of a share group's record has {len(value)} bytes")
-    version: int = _INT16.unpack_from(value)[0]
-    return version
