@@ -71,7 +71,7 @@ def test_a_voter_that_is_taken_out_takes_nothing_back(told: list[str]) -> None:
     see(ghost, LAST, standing(end=8, synced=7))
     see(ghost, FOLLOWER, standing(end=8, synced=8))
     see(ghost, LEADER, standing(end=8, synced=8, watermark=8, leads=True))
-    ghost.wiped(FOLLOWER)  # type: ignore[arg-type]
+    ghost.wiped(FOLLOWER)  # type: ignore[arg-type]  # its name is all that is looked at
     see(ghost, LEADER, standing(end=9, synced=8, watermark=8, leads=True, voters=(1, 3), open_=1))
     assert told == []
 

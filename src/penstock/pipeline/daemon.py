@@ -1,10 +1,10 @@
 """The process that Spark forks its Python workers from, with what they need loaded before the fork.
 
-There is one for the tasks, and one for each kind of work that Spark does for a data source in the driver: to look it up,
-to plan a read, to make a writer, to commit. Spark ends a worker after an idle minute and the next query waits for
-another. Loading takes from a tenth of a second to a whole one; so it is spent once, not once a worker, and its memory is
-shared by the workers. What is loaded stays: the collector need not look at it. Spark's worker collects after every task,
-and looking through all modules would take it longer than the task of a small batch.
+There is one for the tasks, and one for each kind of work that Spark does for a data source in the driver: to look it
+up, to plan a read, to make a writer, to commit. Spark ends a worker after an idle minute and the next query waits for
+another. Loading takes from a tenth of a second to a whole one; so it is spent once, not once a worker, and its memory
+is shared by the workers. What is loaded stays: the collector need not look at it. Spark's worker collects after every
+task, and looking through all modules would take it longer than the task of a small batch.
 """
 
 import gc
@@ -64,7 +64,7 @@ def with_room(work: Callable[[socket.socket, bool], int]) -> Callable[[socket.so
 
 if __name__ == "__main__":
     load(sys.argv[1])
-    daemon.worker = with_room(daemon.worker)
+    daemon.worker = with_room(daemon.worker)  # type: ignore[assignment]  # it is called by position
     gc.collect()
     gc.freeze()
     daemon.manager()
