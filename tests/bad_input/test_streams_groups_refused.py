@@ -73,6 +73,22 @@ INVALID_TOPOLOGY = ErrorCode.STREAMS_INVALID_TOPOLOGY
             id="partitions-below-zero",
         ),
         pytest.param(
+            joining(*(asked.Subtopology(subtopology_id=str(at), source_topics=["t"]) for at in range(2_001))),
+            INVALID_TOPOLOGY,
+            id="thousands-of-subtopologies",
+        ),
+        pytest.param(
+            joining(
+                reading(
+                    "zzzz",
+                    *map(str, range(33_000)),
+                    copartition_groups=[asked.CopartitionGroup(source_topics=[0])],
+                )
+            ),
+            INVALID_TOPOLOGY,
+            id="thousands-of-topics",
+        ),
+        pytest.param(
             joining(reading("t", source_topic_regex=["("])), ErrorCode.INVALID_REQUEST, id="regular-expression"
         ),
     ],

@@ -362,15 +362,18 @@ TEXT: dict[ErrorCode, str] = {
 }
 
 
+def shortened(text: str) -> str:
+    """As much of it as a client is told."""
+    return text if len(text) <= ERROR_TEXT_LENGTH_MAX else text[:ERROR_TEXT_LENGTH_MAX] + "..."
+
+
 class KafkaError(Exception):
     """A refusal with a code from the table. `message` is what the client reads where the protocol has room for it."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
-        if message is not None and len(message) > ERROR_TEXT_LENGTH_MAX:
-            message = message[:ERROR_TEXT_LENGTH_MAX] + "..."
-        super().__init__(message or code.name)
         self.code = code
-        self.message = message
+        self.message = None if message is None else shortened(message)
+        super().__init__(self.message or code.name)
 
 
 class DecodeError(Exception):

@@ -95,6 +95,12 @@ SCRAM_ITERATIONS_MAX = 262_144
 MEMBER_METADATA_BYTES_MAX = 1_048_576
 """bytes of subscription a classic group member may send."""
 
+STREAMS_TOPOLOGY_NAMES_MAX = 4_000
+"""subtopologies, topics and copartitioned places that the topology of one streams group may name."""
+
+STREAMS_TASKS_MAX = 100_000
+"""tasks of one streams group."""
+
 STREAMS_TOPIC_FAULTS_MAX = 1_000
 """internal topics of streams groups of which a broker remembers why they could not be created."""
 
@@ -120,6 +126,7 @@ assert FRAME_IN_HEAP_BYTES_MAX >= RECEIVE_BUFFER_BYTES
 assert REQUEST_BYTES_MAX < IN_FLIGHT_BYTES_MAX, "the largest request must fit the budget, or it could never be read"
 assert REQUEST_ELEMENTS_MAX <= MESSAGE_ELEMENTS_MAX
 assert 4 * (ERROR_TEXT_LENGTH_MAX + 3) <= STRING_BYTES_MAX, "an error's text must fit a string of the protocol"
+assert 4 * STREAMS_TASKS_MAX < MESSAGE_ELEMENTS_MAX, "what a single member has, with epochs, must be read back"
 assert SYNC_LANES < JOB_THREADS, "what is no sync must find a thread while all lanes are at work"
 assert REQUEST_BYTES_MAX_BEFORE_AUTHENTICATION <= REQUEST_BYTES_MAX
 assert SCRAM_ITERATIONS_MIN <= SCRAM_ITERATIONS_MAX

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, cast
 
-from penstock.base.errors import KafkaError
+from penstock.base.errors import KafkaError, shortened
 from penstock.base.limits import STREAMS_TOPIC_FAULTS_MAX
 from penstock.base.ports import Clock
 from penstock.broker.coordinators import Coordinators
@@ -71,11 +71,11 @@ class StreamsGroups:
         """All of them or none: a part of them is of no use."""
         forbidden = [topic.name for topic in missing if not may_create(topic.name)]
         if forbidden:
-            _add_detail(response, f"Unauthorized to CREATE on topics {', '.join(forbidden)}.")
+            _add_detail(response, "Unauthorized to CREATE on topics", forbidden)
             return
         faults = [f"{topic.name} ({fault})" for topic in missing if (fault := self._recent_fault(topic.name))]
         if faults:
-            _add_detail(response, f"Creation failed: {', '.join(faults)}.")
+            _add_detail(response, "Creation failed:", faults)
         wanted = [topic for topic in missing if topic.name not in self._creating]
         if wanted:
             task = asyncio.get_running_loop().create_task(self._make(wanted))
@@ -112,9 +112,9 @@ def _creatable(topic: InternalTopic) -> CreatableTopic:
     )
 
 
-def _add_detail(response: StreamsGroupHeartbeatResponse, detail: str) -> None:
-    from penstock.core.groups.streams.layout import Status  # noqa: PLC0415 loaded by the first streams group
+def _add_detail(response: StreamsGroupHeartbeatResponse, what: str, topics: list[str]) -> None:
+    from penstock.core.groups.streams.layout import Status, named  # noqa: PLC0415 loaded by the first streams group
 
     for status in response.status or ():
         if status.status_code == Status.MISSING_INTERNAL_TOPICS:
-            status.status_detail += f"; {detail}"
+            status.status_detail = shortened(f"{status.status_detail}; {what} {named(topics)}.")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.limits import ERROR_TEXT_LENGTH_MAX
 from penstock.broker.streams_groups import StreamsGroups
 from penstock.core.groups.state import RequestContext
 from penstock.core.groups.streams.heartbeat import Heartbeat
@@ -110,5 +111,17 @@ def test_why_one_could_not_be_made_is_told_for_a_while() -> None:
         await bench.rest()
         assert await bench.beat() == "missing; Creation failed: changelog (nobody answers), words (nobody answers)."
         await bench.groups.close()
+
+    asyncio.run(work())
+
+
+def test_a_long_reason_is_cut_to_what_a_client_is_told() -> None:
+    async def work() -> None:
+        bench = Bench()
+        bench.faults = dict.fromkeys(("changelog", "words"), "x" * 40_000)
+        await bench.beat()
+        await bench.rest()
+        assert len(await bench.beat()) == ERROR_TEXT_LENGTH_MAX + len("...")
+        await bench.rest()
 
     asyncio.run(work())

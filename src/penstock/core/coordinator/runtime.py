@@ -16,11 +16,14 @@ from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.coordinator.faults import for_clients
 from penstock.core.coordinator.result import DEFERRED, Completion, CoordinatorRecord, Now, Producer, Result
 from penstock.core.coordinator.shard import Shard
+from penstock.core.coordinator.timers import Timer
 
 S = TypeVar("S", bound=Shard)
 Request = TypeVar("Request")
 Context = TypeVar("Context")
 
+TIMER_RETRY_MS = 500
+"""until what a timer decided is decided again, where it could not be written."""
 BATCH_BYTES_MAX = 524_288
 """bytes of records gathered into one batch; well below the default max.message.bytes of an internal topic."""
 
@@ -40,7 +43,7 @@ class Pending(NamedTuple):
 class _Write:
     """Records of one result on their way: queued, then appended, then committed."""
 
-    __slots__ = ("deadline_ms", "last_offset", "producer", "records", "response", "then", "ticket")
+    __slots__ = ("deadline_ms", "last_offset", "producer", "records", "response", "then", "ticket", "timer")
 
     def __init__(
         self,
@@ -50,7 +53,10 @@ class _Write:
         then: object,
         deadline_ms: int,
         producer: Producer | None = None,
+        timer: Timer | None = None,
     ) -> None:
+        self.timer = timer
+        """what led to it, where it was no request"""
         self.ticket = ticket
         self.response = response
         self.records = records
@@ -149,7 +155,7 @@ class Runtime(Generic[S]):
         if self.state is not RuntimeState.ACTIVE:
             return
         for timer in self.shard.timers.due(now.ms):
-            self._accept(0, self.shard.fire(timer.event, now), now)
+            self._accept(0, self.shard.fire(timer.event, now), now, timer)
             if self._queued:
                 break
         while self._waiting and self._waiting[0].deadline_ms <= now.ms:
@@ -204,10 +210,13 @@ class Runtime(Generic[S]):
         self.appended_offset = last_offset
 
     def append_failed(self, error: KafkaError, now: Now) -> None:
-        """The batch taken last is not in the log, none of it."""
+        """The batch taken last is not in the log, none of it. A member whose time is over would stay for good if nobody
+        tried again."""
         writes, self._appending = self._appending, []
         for write in writes:
             self._settle(write, error, now)
+            if write.timer is not None and write.then is None and write.timer.key not in self.shard.timers:
+                self.shard.timers.schedule(write.timer.key, now.ms + TIMER_RETRY_MS, write.timer.event)
 
     def committed(self, watermark: int, now: Now) -> None:
         """Everything below `watermark` is committed."""
@@ -219,11 +228,11 @@ class Runtime(Generic[S]):
         answers, self._answers = self._answers, []
         return answers
 
-    def _accept(self, ticket: int, result: Result, now: Now) -> object:
+    def _accept(self, ticket: int, result: Result, now: Now, timer: Timer | None = None) -> object:
         self._answers.extend(result.completions)
         response = result.response
         if result.records:
-            self._enqueue(ticket, result)
+            self._enqueue(ticket, result, timer)
             return Pending(ticket)
         assert result.then is None, "a continuation without records would never be settled"
         if result.after_writes and response is not DEFERRED and self.appended_offset >= self.watermark:
@@ -233,11 +242,11 @@ class Runtime(Generic[S]):
             return Pending(ticket)
         return Pending(ticket) if response is DEFERRED else response
 
-    def _enqueue(self, ticket: int, result: Result) -> None:
+    def _enqueue(self, ticket: int, result: Result, timer: Timer | None) -> None:
         pieces = [result.records] if result.atomic else _pieces(result.records)
         for piece in pieces[:-1]:
-            self._queued.append(_Write(0, None, piece, None, 0, result.producer))
-        self._queued.append(_Write(ticket, result.response, pieces[-1], result.then, 0, result.producer))
+            self._queued.append(_Write(0, None, piece, None, 0, result.producer, timer))
+        self._queued.append(_Write(ticket, result.response, pieces[-1], result.then, 0, result.producer, timer))
 
     def _settle(self, write: _Write, error: KafkaError | None, now: Now) -> None:
         fault = None if error is None else for_clients(error)

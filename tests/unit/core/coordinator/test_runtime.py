@@ -7,7 +7,7 @@ import pytest
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.coordinator.batches import encode_batch, load_batches
 from penstock.core.coordinator.result import DEFERRED, Completion, CoordinatorRecord, Now, Result
-from penstock.core.coordinator.runtime import BATCH_BYTES_MAX, Pending, Runtime, RuntimeState
+from penstock.core.coordinator.runtime import BATCH_BYTES_MAX, TIMER_RETRY_MS, Pending, Runtime, RuntimeState
 from penstock.core.coordinator.timers import Timers
 from penstock.records.batch import patch
 from penstock.records.builder import build_batch
@@ -208,3 +208,26 @@ def test_a_record_without_a_key_is_refused_by_its_offset() -> None:
     log = at(build_batch([Record.of(None, b"x", 5)]), 41)
     with pytest.raises(KafkaError, match="offset 41"):
         list(load_batches(Runtime(Registers()), log))
+
+
+def test_what_a_timer_decided_and_could_not_be_written_is_decided_again(runtime: Runtime[Registers]) -> None:
+    runtime.shard.timers.schedule("session", NOW.ms, "over")
+    runtime.tick(NOW)
+    assert runtime.take_batch() is not None
+    runtime.append_failed(KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), NOW)
+    assert runtime.next_deadline_ms() == NOW.ms + TIMER_RETRY_MS
+    later = Now(NOW.ms + TIMER_RETRY_MS, NOW.wall_ms)
+    runtime.tick(later)
+    assert runtime.take_batch() is not None
+    runtime.appended(0, later)
+    assert runtime.shard.values == {b"fired": b"over"}
+    assert runtime.shard.timers.next_deadline_ms() is None
+
+
+def test_a_timer_that_was_armed_anew_meanwhile_stays_as_it_is(runtime: Runtime[Registers]) -> None:
+    runtime.shard.timers.schedule("session", NOW.ms, "over")
+    runtime.tick(NOW)
+    assert runtime.take_batch() is not None
+    runtime.shard.timers.schedule("session", NOW.ms + 45_000, "over")
+    runtime.append_failed(KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS), NOW)
+    assert runtime.next_deadline_ms() == NOW.ms + 45_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.limits import STREAMS_TASKS_MAX
 from penstock.core.groups.streams.layout import Fault, Layout, Status, lay_out
 from penstock.core.groups.streams.topology import InternalTopic, Subtopology, Topology
 
@@ -110,3 +111,20 @@ def test_a_repartition_topic_that_nobody_writes_to_or_only_itself_can_never_work
     assert "never used as a sink" in (invalid(COUNT) or "")
     loop = Subtopology("0", (), (repartition("x"),), repartition_sinks=("x",))
     assert "loops" in (invalid(loop) or "")
+
+
+def test_more_tasks_than_a_group_may_have_are_a_fault_of_the_topics():
+    readers = tuple(Subtopology(str(at), ("t",)) for at in range(3))
+    assert laid(*readers, t=STREAMS_TASKS_MAX // 3).is_ready
+    fault = laid(*readers, t=STREAMS_TASKS_MAX // 3 + 1).fault
+    assert fault is not None
+    assert fault.status is Status.INCORRECTLY_PARTITIONED_TOPICS
+    assert fault.detail.startswith("The partitions of its topics make 100002 tasks, more than the 100000")
+
+
+def test_what_does_not_fit_together_is_told_in_a_few_words():
+    together = tuple(f"topic-{at:04}" for at in range(1_000))
+    one = Subtopology("0", together, copartitioned=(together,))
+    fault = lay_out(Topology(0, (one,)), lambda name: 1 + (name == "topic-0007")).fault
+    assert fault is not None
+    assert fault.detail.endswith("topic-0004=1 and 995 additional topics}]")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.errors import ErrorCode, KafkaError, shortened
 from penstock.base.limits import MEMBER_METADATA_BYTES_MAX
 from penstock.core.coordinator.result import Now, Result
 from penstock.core.groups.modern.membership import JOIN_EPOCH, LEAVE_EPOCH, check_epoch
@@ -147,7 +147,8 @@ class _Turn:
             answer.warmup_tasks = write(member.assigned.warmup, told.TaskIds)
         if request.endpoint_information_epoch != soft.endpoint_epoch:
             answer.partitions_by_user_endpoint = endpoints(group, state.metadata.partition_count)
-        answer.status = [told.Status(status_code=one.status, status_detail=one.detail) for one in self._all_faults()]
+        faults = self._all_faults()
+        answer.status = [told.Status(status_code=one.status, status_detail=shortened(one.detail)) for one in faults]
         return answer
 
     def _all_faults(self) -> list[Fault]:

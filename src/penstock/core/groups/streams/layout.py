@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.limits import STREAMS_TASKS_MAX
 from penstock.core.groups.streams.topology import InternalTopic, Subtopology, Topology
 
 _NAMED_TOPICS_MAX = 5
@@ -55,16 +56,19 @@ def lay_out(topology: Topology, partition_count: Callable[[str], int]) -> Layout
     sources = sorted({name for one in topology.subtopologies for name in one.sources})
     absent = [name for name in sources if not partition_count(name)]
     if absent:
-        return Layout(Fault(Status.MISSING_SOURCE_TOPICS, f"Source topics {_named(absent)} are missing."))
+        return Layout(Fault(Status.MISSING_SOURCE_TOPICS, f"Source topics {named(absent)} are missing."))
     try:
         counts = _decided(topology, partition_count)
         missing = _missing(topology, counts, partition_count)
     except _Unfit as fault:
         return Layout(Fault(Status.INCORRECTLY_PARTITIONED_TOPICS, str(fault)))
     tasks = {one.name: max(_counts(one.inputs, counts, partition_count)) for one in topology.subtopologies}
+    if sum(tasks.values()) > STREAMS_TASKS_MAX:
+        said = f"{sum(tasks.values())} tasks, more than the {STREAMS_TASKS_MAX} that a group may have"
+        return Layout(Fault(Status.INCORRECTLY_PARTITIONED_TOPICS, f"The partitions of its topics make {said}."))
     if not missing:
         return Layout(None, tasks, counts)
-    said = f"Internal topics are missing: {_named([topic.name for topic in missing])}"
+    said = f"Internal topics are missing: {named([topic.name for topic in missing])}"
     return Layout(Fault(Status.MISSING_INTERNAL_TOPICS, said), tasks, counts, missing)
 
 
@@ -86,11 +90,11 @@ def _repartition_counts(subtopologies: Sequence[Subtopology], partition_count: C
     """What is not fixed is found from upstream on, as far as it takes."""
     topics = [topic for one in subtopologies for topic in one.repartition_sources]
     counts = {topic.name: topic.partitions for topic in topics if topic.partitions}
-    writers = {
-        topic.name: [one for one in subtopologies if topic.name in one.repartition_sinks]
-        for topic in topics
-        if topic.name not in counts
-    }
+    writing: dict[str, list[Subtopology]] = {}
+    for one in subtopologies:
+        for name in one.repartition_sinks:
+            writing.setdefault(name, []).append(one)
+    writers = {topic.name: writing.get(topic.name, []) for topic in topics if topic.name not in counts}
     if not all(writers.values()):
         raise _invalid("because a repartition source topic is never used as a sink topic.")
     while writers:
@@ -118,7 +122,7 @@ def _copartitioned(
     flexible = [name for name in names if name in repartition and not repartition[name].partitions]
     decisive = outer or fixed
     if len(set(decisive.values())) > 1:
-        said = ", ".join(f"{name}={count}" for name, count in sorted(decisive.items()))
+        said = named([f"{name}={count}" for name, count in sorted(decisive.items())])
         raise _Unfit(f"Following topics do not have the same number of partitions: [{{{said}}}]")
     wanted = next(iter(decisive.values()), 0) or max(counts[name] for name in flexible)
     for name, count in fixed.items():
@@ -153,7 +157,8 @@ def _counts(names: Iterable[str], counts: Mapping[str, int], partition_count: Ca
     return [partition_count(name) or counts[name] for name in names]
 
 
-def _named(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """The first of them: a text must not grow with an application."""
     shown, more = names[:_NAMED_TOPICS_MAX], len(names) - _NAMED_TOPICS_MAX
     return ", ".join(shown) + (f" and {more} additional topics" if more > 0 else "")
 

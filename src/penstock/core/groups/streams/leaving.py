@@ -59,6 +59,8 @@ def on_overdue(state: State, event: MemberExpired | RevocationExpired) -> Result
     """A member that was silent, or kept what it had to give up, is none any more."""
     group = state.store.streams.get(event.group_id)
     member = None if group is None else group.members.get(event.member_id)
+    if group is None:
+        state.streams.pop(event.group_id, None)  # of one that never came to be: its first write failed
     if group is None or member is None:
         return Result()
     if isinstance(event, RevocationExpired) and (

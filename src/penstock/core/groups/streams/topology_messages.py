@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.limits import STREAMS_TOPOLOGY_NAMES_MAX
 from penstock.core.groups.modern.requests import check
 from penstock.core.groups.streams.topology import InternalTopic, Subtopology, Topology
 from penstock.protocol.generated import streams_group_heartbeat_request as asked
@@ -48,8 +49,10 @@ class _Subtopology(Protocol):
 
 
 def from_request(topology: asked.Topology) -> Topology:
-    """STREAMS_INVALID_TOPOLOGY where it contradicts itself."""
+    """STREAMS_INVALID_TOPOLOGY where it contradicts itself, or is larger than anybody's application."""
     check(topology.epoch >= 0, "Topology epoch must be non-negative.")
+    if _size(topology) > STREAMS_TOPOLOGY_NAMES_MAX:
+        raise _invalid(f"The topology names more than {STREAMS_TOPOLOGY_NAMES_MAX} subtopologies and topics.")
     made = _read(topology.epoch, topology.subtopologies)
     names = [one.name for one in made.subtopologies]
     if len(set(names)) != len(names):
@@ -73,6 +76,18 @@ def from_record(value: kept.StreamsGroupTopologyValue) -> Topology:
 def to_record(topology: Topology) -> kept.StreamsGroupTopologyValue:
     subtopologies = [_kept(one) for one in topology.subtopologies]
     return kept.StreamsGroupTopologyValue(epoch=topology.epoch, subtopologies=subtopologies)
+
+
+def _size(topology: asked.Topology) -> int:
+    return sum(
+        1
+        + len(one.source_topics)
+        + len(one.repartition_sink_topics)
+        + len(one.repartition_source_topics)
+        + len(one.state_changelog_topics)
+        + sum(1 + len(group.source_topics) + len(group.repartition_source_topics) for group in one.copartition_groups)
+        for one in topology.subtopologies
+    )
 
 
 def _read(epoch: int, subtopologies: Iterable[_Subtopology]) -> Topology:
@@ -116,7 +131,8 @@ def _internal(topics: Iterable[_TopicInfo]) -> tuple[InternalTopic, ...]:
 
 
 def _kept(one: Subtopology) -> kept.Subtopology:
-    repartition = [topic.name for topic in one.repartition_sources]
+    sources = {name: place for place, name in enumerate(one.sources)}
+    repartition = {topic.name: place for place, topic in enumerate(one.repartition_sources)}
     return kept.Subtopology(
         subtopology_id=one.name,
         source_topics=list(one.sources),
@@ -125,8 +141,8 @@ def _kept(one: Subtopology) -> kept.Subtopology:
         repartition_source_topics=[_kept_topic(topic) for topic in one.repartition_sources],
         copartition_groups=[
             kept.CopartitionGroup(
-                source_topics=[one.sources.index(name) for name in names if name in one.sources],
-                repartition_source_topics=[repartition.index(name) for name in names if name in repartition],
+                source_topics=[sources[name] for name in names if name in sources],
+                repartition_source_topics=[repartition[name] for name in names if name in repartition],
             )
             for names in one.copartitioned
         ],
