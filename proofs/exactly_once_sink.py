@@ -39,6 +39,8 @@ PARTITIONS = 3
 NODES = 3
 KEYS = 37
 PATIENCE_S = 240
+DAEMON = b".daemon\0"
+"""how the module's name ends that workers and what they are forked from run: Spark's, or that of our pipelines"""
 
 TASK_STEPS = (
     "before fencing",
@@ -114,8 +116,8 @@ class Query:
     def strike(self, victim: str, chance: random.Random) -> bool:
         """One Python worker, or all of the driver; False where there is none just now."""
         assert self._process is not None
-        alive = [pid for pid in self.processes() if b"pyspark.daemon" in _words(pid)]
-        workers = [pid for pid in alive if b"pyspark.daemon" in _words(_parent(pid))]
+        alive = [pid for pid in self.processes() if DAEMON in _words(pid)]
+        workers = [pid for pid in alive if DAEMON in _words(_parent(pid))]
         if victim == "worker":
             if workers:
                 _signal(chance.choice(workers), signal.SIGKILL)
