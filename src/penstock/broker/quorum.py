@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.errors import ErrorCode, KafkaError, shortened
 from penstock.base.ports import Clock, Disk, Jobs, Random
 from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.formatting import Identity, bootstrap_records, open_directory
@@ -236,7 +236,7 @@ class Quorum:
             timeout_ms = min(request.timeout_ms, self._raft.settings.request_timeout_ms)
             fault: str | None = await _talking().unreachable(request.voter, timeout_ms)
             if fault is not None:
-                return ChangeAnswer(self._raft.address(), ErrorCode.REQUEST_TIMED_OUT, fault)
+                return ChangeAnswer(self._raft.address(), ErrorCode.REQUEST_TIMED_OUT, shortened(fault))
         return await self.ask(request)
 
     async def settled(self) -> None:

@@ -97,7 +97,11 @@ async def unreachable(voter: Voter, timeout_ms: int) -> str | None:
         return f"node {voter.id} does not tell where its controller listens"
     _, host, port = voter.endpoints[0]
     question = ApiVersionsRequest(client_software_name="penstock", client_software_version="0")
-    async with Client(f"[{host}]:{port}" if ":" in host else f"{host}:{port}") as client:
+    try:
+        client = Client([f"[{host}]:{port}" if ":" in host else f"{host}:{port}"])
+    except ValueError as error:
+        return f"node {voter.id} does not tell where its controller listens: {error}"
+    async with client:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 answer: ApiVersionsResponse = await client.request(None, question, timeout_ms=timeout_ms)
