@@ -2,9 +2,9 @@
 
 There is one for the tasks, and one for each kind of work that Spark does for a data source in the driver: to look it
 up, to plan a read, to make a writer, to commit. Spark ends a worker after an idle minute and the next query waits for
-another. Loading takes from a tenth of a second to a whole one; so it is spent once, not once a worker, and its memory
-is shared by the workers. What is loaded stays: the collector need not look at it. Spark's worker collects after every
-task, and looking through all modules would take it longer than the task of a small batch.
+another. Loading takes from a few hundredths of a second to a whole one; so it is spent once, not once a worker, and
+its memory is shared by the workers. What is loaded stays: the collector need not look at it. Spark's worker collects
+after every task, and looking through all modules would take it longer than the task of a small batch.
 """
 
 import gc
