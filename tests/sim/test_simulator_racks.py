@@ -45,6 +45,12 @@ def test_who_reads_from_the_leader_with_good_reason_is_not_told(seed: int, nodes
     assert report.far > 0
 
 
+def test_a_follower_that_cut_its_log_hears_of_the_watermark_again() -> None:
+    """The answer that tells where logs diverge names the watermark too, which a follower must not take then."""
+    report = simulate_racks(20, nodes=6, events=20_000)
+    assert report.violations == []
+
+
 def test_a_leader_that_sends_nobody_next_door_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "preferred", lambda *_: NO_PREFERENCE)
     report = simulate_racks(6, events=EVENTS)

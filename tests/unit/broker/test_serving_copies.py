@@ -74,8 +74,8 @@ class Leader:
 
     def _name(self, offsets: dict[int, int]) -> None:
         for index, offset in offsets.items():
-            place = self.session.put(TOPIC.id, index)
-            place.fetch_offset, place.max_bytes, place.leader_epoch = offset, 1 << 20, 0
+            place = self.session.put(TOPIC.id, index, offset)
+            place.max_bytes, place.leader_epoch = 1 << 20, 0
             place.log_start_offset, place.leading = 0, None
 
     def _wanted(self, wait_ms: int) -> Wanted:
@@ -153,6 +153,17 @@ async def test_who_waits_in_vain_is_told_of_watermarks_at_the_end():
     leader.append(0)
     leader.fetch({})
     assert await parts(leader.fetch({0: 1}, wait_ms=10)) == [(0, 0, 1)]
+
+
+@on_a_loop
+async def test_a_watermark_is_told_once_more_to_a_follower_that_names_the_same_position_again():
+    leader = Leader()
+    leader.begin()
+    leader.append(0)
+    leader.fetch({})
+    assert await parts(leader.fetch({0: 1}, wait_ms=10)) == [(0, 0, 1)]
+    assert await parts(leader.fetch({}, wait_ms=10)) == [], "it knows"
+    assert await parts(leader.fetch({0: 1}, wait_ms=10)) == [(0, 0, 1)], "it may have had a reason not to take that"
 
 
 @on_a_loop

@@ -26,7 +26,7 @@ class Poll:
 
 def watched() -> tuple[Any, FetchSession]:
     session = FetchSession(7, True, 0)
-    place = session.put("t", 0)
+    place = session.put("t", 0, 0)
     session.dirty.clear()
     return Watched(place), session
 

@@ -77,10 +77,10 @@ def test_the_session_that_takes_positions_beyond_the_limit_ends():
     sessions = FetchSessions(Chance(), positions_max=10)
     modest, greedy = opened(sessions), opened(sessions)
     for index in range(4):
-        modest.put("t", index)
+        modest.put("t", index, 0)
     assert sessions.settle(modest) is None
     for index in range(7):
-        greedy.put("t", index)
+        greedy.put("t", index, 0)
     assert sessions.settle(greedy) is greedy
     assert len(sessions) == 1
     assert sessions.settle(modest) is None

@@ -115,10 +115,15 @@ class FetchSession:
         else:
             self.rest, self.doubt = self.doubt, min(2 * self.doubt, _DOUBT_MAX)
 
-    def put(self, topic: str | bytes, index: int) -> FetchPartition:
+    def put(self, topic: str | bytes, index: int, fetch_offset: int) -> FetchPartition:
+        """A request names a position. Where its reader is no further than it was, it may not have taken what it was
+        told last, and is told again: a follower leaves the watermark that comes with the news of a diverging log."""
         place = self.places.get((topic, index))
         if place is None:
             place = self.places[(topic, index)] = FetchPartition(self, topic, index)
+        elif fetch_offset <= place.fetch_offset:
+            place.high_watermark_sent = -1
+        place.fetch_offset = fetch_offset
         self.dirty[place] = None
         return place
 

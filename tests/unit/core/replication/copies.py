@@ -66,7 +66,7 @@ def append(led: Partition, count: int = 1, *, to_all: bool = False) -> None:
 
 
 def place(offset: int, *, epoch: int = 0, last_epoch: int = -1) -> FetchPartition:
-    wanted = FetchSession(1, True, 0).put(TOPIC_ID, 0)
+    wanted = FetchSession(1, True, 0).put(TOPIC_ID, 0, 0)
     wanted.fetch_offset, wanted.leader_epoch, wanted.last_fetched_epoch = offset, epoch, last_epoch
     wanted.log_start_offset = 0
     return wanted

@@ -59,8 +59,7 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
     known = len(fetch_session.places)
     for topic, partitions in call.topics:
         for index, leader_epoch, offset, last_epoch, log_start, max_bytes, _, _ in partitions:
-            place = fetch_session.put(topic, index)
-            place.fetch_offset = offset
+            place = fetch_session.put(topic, index, offset)
             place.max_bytes = max_bytes
             place.leader_epoch = leader_epoch
             place.last_fetched_epoch = last_epoch
