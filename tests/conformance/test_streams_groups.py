@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from penstock.cli.main import main
 from penstock.testing import Cluster
 from tests.conformance.apache_tools import ApacheTools
 from tests.conformance.conftest import RunningCluster
@@ -69,7 +72,15 @@ def test_one_that_is_killed_has_counted_nothing_twice(fast: str, topic_name: str
         assert second.tasks() == EVERYTHING
 
 
-def test_copies_are_kept_and_the_tools_show_the_group(fast_cluster: Cluster, topic_name: str, tmp_path: Path):
+def command(capfd: pytest.CaptureFixture[str], bootstrap: str, *arguments: str) -> Any:
+    capfd.readouterr()
+    assert main([*arguments, "-b", bootstrap, "--format", "json"]) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+def test_copies_are_kept_and_the_tools_show_the_group(
+    fast_cluster: Cluster, topic_name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
     fast = fast_cluster.bootstrap_servers
     tools = ApacheTools(fast)
     named = ("--entity-type", "groups", "--entity-name", topic_name)
@@ -92,8 +103,19 @@ def test_copies_are_kept_and_the_tools_show_the_group(fast_cluster: Cluster, top
         assert sum("ACTIVE" in line or "active" in line.lower() for line in members) >= 2, members
         offsets = tools.run(*described).table
         assert {row[1] for row in offsets if row[0] == topic_name} >= {f"{topic_name}-in"}
+        shown = command(capfd, fast, "group", "describe", topic_name)
+        assert (shown["type"], shown["state"], shown["subtopologies"]) == ("streams", "stable", 2)
+        tasks = [task for member in shown["members"] for task in member["active"]]
+        assert sorted(tasks) == [f"{part}_{at}" for part in (0, 1) for at in range(PARTITIONS)]
+        spare = [task for member in command(capfd, fast, "group", "members", topic_name) for task in member["standby"]]
+        assert sorted(spare) == [f"1_{at}" for at in range(PARTITIONS)]
         first.stop()
         second.stop()
+    listed = {one["group"]: one["type"] for one in command(capfd, fast, "group", "ls")}
+    assert listed[topic_name] == "streams"
+    lags = command(capfd, fast, "group", "lag", topic_name)
+    assert {one["topic"] for one in lags} >= {f"{topic_name}-in"}
+    assert sum(one["lag"] for one in lags) == 0, "what was counted is committed where an application stops"
     logs = sorted(Path(fast_cluster.data_dir).glob("__consumer_offsets-*/*.log"))
     written = tools.dump(*(log for log in logs if log.stat().st_size), options=("--offsets-decoder",)).out
     assert all(f'"type":"{kind}"' in written for kind in RECORD_KINDS), written[:2_000]

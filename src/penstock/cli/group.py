@@ -7,14 +7,19 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli import share_groups
+from penstock.cli import share_groups, streams_groups
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.offsets import Place, parse_place
-from penstock.cli.options import add_dry_run, add_yes, client_config, confirm, make_admin, subcommand
+from penstock.cli.options import add_dry_run, add_yes, confirm, make_admin, subcommand
 from penstock.cli.output import emit, fields, is_json, table
+from penstock.cli.own_client import own_client
 
 if TYPE_CHECKING:
-    from penstock.client import Admin, PartitionLag, TopicPartition
+    from penstock.client import Admin, GroupListing, PartitionLag, TopicPartition
+
+SHARE, STREAMS = "share", "streams"
+_OTHERS = {SHARE: share_groups, STREAMS: streams_groups}
+"""by the type of a group, who shows those that confluent-kafka does not know"""
 
 RESET_HELP = """\
 places:  start  end  1234  +5  -10  @-1h  @2026-01-01T00:00:00  shift:+100  shift:-100
@@ -68,14 +73,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def list_groups(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        found = sorted(admin.groups() + share_groups.listed(args), key=lambda g: g.group)
+        found = sorted(admin.groups() + _others(args), key=lambda g: g.group)
     emit(args, found, lambda: table(["GROUP", "STATE", "TYPE"], [(g.group, g.state, g.type) for g in found]))
 
 
 def describe_group(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        if share_groups.is_share_group(args, args.group):
-            share_groups.describe(args)
+        other = _OTHERS.get(_type_of(args, args.group))
+        if other is not None:
+            other.describe(args)
             return
         found, lags = admin.group(args.group), admin.lag(args.group)
     clients = {m.member_id: m.client_id for m in found.members}
@@ -113,8 +119,9 @@ def describe_group(args: argparse.Namespace) -> None:
 
 def list_members(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        if share_groups.is_share_group(args, args.group):
-            share_groups.members(args)
+        other = _OTHERS.get(_type_of(args, args.group))
+        if other is not None:
+            other.members(args)
             return
         found = admin.group(args.group).members
     rows = [(m.client_id, m.host, m.member_id, m.instance_id, [str(t) for t in m.assignment]) for m in found]
@@ -123,12 +130,14 @@ def list_members(args: argparse.Namespace) -> None:
 
 def show_lag(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        for name in (g.group for g in share_groups.listed(args) if g.group in args.group):
+        others = {one.group: one.type for one in _others(args)}
+        for name in (name for name in args.group if others.get(name) == SHARE):
             raise Failure(
                 f"{name!r} is a share group: it commits no offsets", f"`penstock group describe {name}` shows its lag"
             )
+        streams = [name for name, kind in others.items() if kind == STREAMS]
         while True:
-            found = _lags(admin, args.group)
+            found = _lags(admin, args.group, streams)
             if args.watch is not None and sys.stdout.isatty() and not is_json(args):
                 print("\x1b[H\x1b[2J", end="")
             _print_lags(args, found)
@@ -138,8 +147,11 @@ def show_lag(args: argparse.Namespace) -> None:
             time.sleep(args.watch)
 
 
-def _lags(admin: Admin, groups: list[str]) -> dict[str, list[PartitionLag]]:
-    return {name: admin.lag(name) for name in groups or [g.group for g in admin.groups()]}
+def _lags(admin: Admin, groups: list[str], streams: list[str]) -> dict[str, list[PartitionLag]]:
+    names = groups or [g.group for g in admin.groups()] + streams
+    return {
+        name: admin.lag_of(admin.group_offsets(name)) if name in streams else admin.lag(name) for name in sorted(names)
+    }
 
 
 def _print_lags(args: argparse.Namespace, found: dict[str, list[PartitionLag]]) -> None:
@@ -179,9 +191,9 @@ def reset_offsets(args: argparse.Namespace) -> None:
 
 def delete_groups(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        shares = [g.group for g in share_groups.listed(args)]
+        others = [one.group for one in _others(args)]
         for name in args.group:
-            if name not in shares:
+            if name not in others:
                 admin.group(name)
         if not args.dry_run:
             confirm(args, f"Delete {', '.join(args.group)} and all committed offsets?")
@@ -203,7 +215,7 @@ def forget_offsets(args: argparse.Namespace) -> None:
             )
         if not args.dry_run:
             confirm(args, f"Forget {len(partitions)} offset(s) of the group {args.group}?")
-            delete_offsets(args.bootstrap_server, args.group, partitions, client_config(args))
+            delete_offsets(args, args.group, partitions)
     rows = [{"topic": t.topic, "partition": t.partition, "committed": committed[t]} for t in partitions]
     result = {"group": args.group, "dry_run": args.dry_run, "deleted": rows}
     emit(args, result, lambda: table(["TOPIC", "PARTITION", "WAS"], [list(r.values()) for r in rows]))
@@ -213,6 +225,20 @@ def redrive_letters(args: argparse.Namespace) -> None:
     from penstock.cli.redrive import redrive
 
     redrive(args)
+
+
+def _others(args: argparse.Namespace) -> list[GroupListing]:
+    """Groups that confluent-kafka does not list."""
+    from penstock.client import GroupListing
+    from penstock.wire.group_listing import list_groups_of
+
+    with own_client(args) as client:
+        found = client.run(list_groups_of(client.cluster, *_OTHERS))
+    return [GroupListing(one.group_id, one.group_state.lower(), one.group_type.lower()) for one in found]
+
+
+def _type_of(args: argparse.Namespace, group: str) -> str:
+    return next((one.type for one in _others(args) if one.group == group), "")
 
 
 def _chosen(admin: Admin, texts: list[str], committed: list[TopicPartition]) -> list[TopicPartition]:

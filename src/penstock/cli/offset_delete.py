@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import argparse
+from collections.abc import Sequence
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import TopicPartition
 from penstock.cli.failures import Failure
+from penstock.cli.own_client import own_client
 from penstock.protocol.generated.offset_delete_request import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
 from penstock.protocol.generated.offset_delete_response import OffsetDeleteResponse
-from penstock.wire.blocking import Client
 from penstock.wire.cluster import CoordinatorKind
-from penstock.wire.errors import InvalidSecurity
 from penstock.wire.routes import ask_coordinator
-from penstock.wire.security import parse
 
 _CAUSES = {
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "a member of the group reads that topic; stop its consumers first",
@@ -26,10 +25,8 @@ _CAUSES = {
 }
 
 
-def delete_offsets(
-    bootstrap_servers: str, group: str, partitions: Sequence[TopicPartition], config: Mapping[str, str]
-) -> None:
-    """The group forgets what it committed in these partitions. `config` says how brokers are spoken with safely."""
+def delete_offsets(args: argparse.Namespace, group: str, partitions: Sequence[TopicPartition]) -> None:
+    """The group forgets what it committed in these partitions."""
     by_topic: dict[str, list[int]] = {}
     for topic, index in partitions:
         by_topic.setdefault(topic, []).append(index)
@@ -42,11 +39,7 @@ def delete_offsets(
             for topic, indexes in by_topic.items()
         ],
     )
-    try:
-        client = Client(bootstrap_servers, security=parse(config))
-    except InvalidSecurity as error:
-        raise Failure(str(error)) from None
-    with client:
+    with own_client(args) as client:
         talk = ask_coordinator(
             client.cluster,
             CoordinatorKind.GROUP,

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.failures import Failure
-from penstock.cli.options import client_config
 from penstock.cli.output import emit, fields, table
+from penstock.cli.own_client import own_client
 
 if TYPE_CHECKING:
-    from penstock.client import GroupListing
     from penstock.protocol.generated.share_group_describe_response import DescribedGroup
-    from penstock.wire.blocking import Client
 
 _NOT_KNOWN = -1
-
-
-def listed(args: argparse.Namespace) -> list[GroupListing]:
-    from penstock.client import GroupListing
-    from penstock.wire.share_group_admin import SHARE, list_share_groups
-
-    with _client(args) as client:
-        found = client.run(list_share_groups(client.cluster))
-    return [GroupListing(one.group_id, one.group_state.lower(), SHARE) for one in found]
-
-
-def is_share_group(args: argparse.Namespace, group: str) -> bool:
-    return any(one.group == group for one in listed(args))
 
 
 def describe(args: argparse.Namespace) -> None:
@@ -64,7 +46,7 @@ def lag_rows(args: argparse.Namespace, group: str) -> list[dict[str, Any]]:
     """Where the group stands, and how many records are left to it; None where that is not known."""
     from penstock.wire.share_group_admin import share_group_offsets
 
-    with _client(args) as client:
+    with own_client(args) as client:
         topics = client.run(share_group_offsets(client.cluster, group))
     return [
         {
@@ -81,7 +63,7 @@ def lag_rows(args: argparse.Namespace, group: str) -> list[dict[str, Any]]:
 def _described(args: argparse.Namespace, group: str) -> DescribedGroup:
     from penstock.wire.share_group_admin import describe_share_group
 
-    with _client(args) as client:
+    with own_client(args) as client:
         return client.run(describe_share_group(client.cluster, group))
 
 
@@ -98,17 +80,3 @@ def _members(found: DescribedGroup) -> list[dict[str, Any]]:
         }
         for one in sorted(found.members, key=lambda one: (one.client_id, one.member_id))
     ]
-
-
-@contextmanager
-def _client(args: argparse.Namespace) -> Iterator[Client]:
-    from penstock.base.errors import KafkaError
-    from penstock.wire.blocking import Client
-    from penstock.wire.errors import InvalidSecurity
-    from penstock.wire.security import parse
-
-    try:
-        with Client(args.bootstrap_server, security=parse(client_config(args))) as client:
-            yield client
-    except (InvalidSecurity, KafkaError) as error:
-        raise Failure(str(error)) from None

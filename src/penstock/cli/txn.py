@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from penstock.cli.failures import Failure, Usage
-from penstock.cli.options import add_dry_run, add_yes, check_reachable, client_config, confirm, subcommand
+from penstock.cli.options import add_dry_run, add_yes, confirm, subcommand
 from penstock.cli.output import emit, fields, table
-
-if TYPE_CHECKING:
-    from penstock.wire.blocking import Client
+from penstock.cli.own_client import own_client
 
 ABORT_HELP = """\
 A transaction hangs where its coordinator knows nothing of it any more: readers of committed records wait for ever at
@@ -44,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def list_ids(args: argparse.Namespace) -> None:
     from penstock.wire.transaction_admin import list_transactions
 
-    with _client(args) as client:
+    with own_client(args) as client:
         found = client.run(list_transactions(client.cluster, args.state))
     rows = [
         {"id": one.transactional_id, "producer_id": one.producer_id, "state": one.transaction_state}
@@ -57,7 +52,7 @@ def describe_id(args: argparse.Namespace) -> None:
     from penstock.base.errors import ErrorCode, KafkaError
     from penstock.wire.transaction_admin import describe_transaction
 
-    with _client(args) as client:
+    with own_client(args) as client:
         try:
             found = client.run(describe_transaction(client.cluster, args.id))
         except KafkaError as error:
@@ -82,7 +77,7 @@ def abort_hanging(args: argparse.Namespace) -> None:
     from penstock.wire.transaction_admin import abort_in_partition, open_transactions
 
     place = TopicPartition(args.topic, args.partition)
-    with _client(args) as client:
+    with own_client(args) as client:
         found = client.run(open_transactions(client.cluster, place))
         if args.start_offset is not None:
             found = [one for one in found if one.current_txn_start_offset == args.start_offset]
@@ -104,20 +99,3 @@ def abort_hanging(args: argparse.Namespace) -> None:
     }
     text = f"{verb} the transaction of producer {producer.producer_id} from offset {producer.current_txn_start_offset}"
     emit(args, result, lambda: print(text))
-
-
-@contextmanager
-def _client(args: argparse.Namespace) -> Iterator[Client]:
-    from penstock.base.errors import KafkaError
-    from penstock.wire.blocking import Client
-    from penstock.wire.errors import InvalidSecurity
-    from penstock.wire.security import parse
-
-    check_reachable(args.bootstrap_server)
-    try:
-        with Client(args.bootstrap_server, security=parse(client_config(args))) as client:
-            yield client
-    except InvalidSecurity as error:
-        raise Failure(str(error)) from None
-    except KafkaError as error:
-        raise Failure(str(error)) from None
