@@ -13,7 +13,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def run(seeds: str = "", events: int = 0, workers: int = 0, nodes: int = 3) -> d
     wanted = range(int(first), int(last or first) + 1)
     path = ROOT / ".cache" / "simulator" / f"{source_tree()}-{nodes}-{events}.jsonl"
     done = {one["seed"]: one for one in read_lines(path)}
-    _run_all([seed for seed in wanted if seed not in done], nodes, events, workers, path)
+    run_all([seed for seed in wanted if seed not in done], nodes, events, workers, path)
     results = [one for one in read_lines(path) if one["seed"] in wanted]
     figures = {"seeds": f"{wanted[0]}-{wanted[-1]}", "nodes": nodes, "events_a_seed": events} | summed(results)
     violated = [f"seed {one['seed']}: {text}" for one in results for text in one["violations"]]
@@ -40,15 +40,13 @@ def run(seeds: str = "", events: int = 0, workers: int = 0, nodes: int = 3) -> d
     return figures
 
 
-def _run_all(seeds: list[int], nodes: int, events: int, workers: int, path: Path) -> None:
+def run_all(seeds: list[int], nodes: int, events: int, workers: int, path: Path) -> None:
+    """Each result a line of the file, as they come."""
     path.parent.mkdir(parents=True, exist_ok=True)
     spawn = multiprocessing.get_context("spawn")
-    with (
-        ProcessPoolExecutor(workers, mp_context=spawn, max_tasks_per_child=RUNS_PER_PROCESS) as pool,
-        path.open("a") as out,
-    ):
-        for future in as_completed([pool.submit(one_seed, seed, nodes, events) for seed in seeds]):
-            out.write(json.dumps(future.result()) + "\n")
+    with spawn.Pool(workers, maxtasksperchild=RUNS_PER_PROCESS) as pool, path.open("a") as out:
+        for result in pool.imap_unordered(partial(one_seed, nodes=nodes, events=events), seeds):
+            out.write(json.dumps(result) + "\n")
             out.flush()
 
 
