@@ -53,7 +53,7 @@ _INVARIANTS = {
     "never-taken": "Q5",
 }
 """anomalies that have a number; the others are the history's"""
-_SCRUBBING = {"penstock.scrub.interval.ms": "200", "penstock.scrub.rest.ms": "500"}
+_SCRUBBING = {"penstock.scrub.interval.ms": "200", "penstock.scrub.rest.ms": "2000"}
 """so that a run sees several passes"""
 
 CONFIGS = {
