@@ -6,19 +6,27 @@ The jars are found by PENSTOCK_KAFKA_JARS or in .cache/kafka/4.3.0/libs of this 
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import subprocess
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+from penstock.protocol.generated.metadata_request import MetadataRequest
+from tests.bad_input.raw_client import Closed, RawClient
+
 VERSION = "4.3.0"
 CACHED_JARS = Path(__file__).parents[2] / ".cache" / "kafka" / VERSION / "libs"
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 100
 STOP_TIMEOUT_S = 20
+METADATA_VERSION = 12
+PORTS = 10_000, 20_000
+"""below those that the system gives away by itself: a server binds its port seconds after it was found to be free"""
 
 
 def require_component(present: bool, name: str, how: str) -> None:
@@ -38,11 +46,15 @@ def find_jars() -> Path | None:
 
 def free_ports(count: int) -> list[int]:
     """Ports nobody listens on now. All are held until the last is found, so that they differ."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
+    found: list[int] = []
+    with ExitStack() as held:
+        for port in random.sample(range(*PORTS), 100 * count):
+            with suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+            if len(found) == count:
+                return found
+    raise OSError(f"no {count} ports are free among {PORTS[0]} to {PORTS[1]}")
 
 
 class ApacheKafka:
@@ -69,7 +81,7 @@ class ApacheKafka:
         self.stop()
 
     def start(self) -> None:
-        """Start, or start again on the same data, and wait until the client port answers."""
+        """Start, or start again on the same data, and wait until it serves clients."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command("kafka.Kafka", str(self._properties)), stdout=log, stderr=subprocess.STDOUT
@@ -104,11 +116,13 @@ class ApacheKafka:
         return self._directory / "data"
 
     def _answers(self) -> bool:
+        """It takes connections before it is let into the cluster, and tells of no broker until then."""
         try:
-            socket.create_connection(("127.0.0.1", self._port), timeout=0.1).close()
-        except OSError:
+            with RawClient(("127.0.0.1", self._port), timeout_s=1) as client:
+                told = client.call(MetadataRequest(topics=[]), METADATA_VERSION)
+        except (OSError, Closed):
             return False
-        return True
+        return bool(told.brokers) and told.controller_id >= 0
 
     def _tail(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-20:])

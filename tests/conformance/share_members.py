@@ -29,6 +29,7 @@ VERSION = 2
 Ack = tuple[int, int, Sequence[int]]
 _GROUP_RESOURCE = 32
 _SHARE_KEY = 2
+_LOAD_LIMIT_S = 40
 _COMING = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -54,7 +55,8 @@ def topic_for(client: RawClient, name: str, *groups: str, start: int = 0, copies
 def begin(client: RawClient, key: ShareKey, start: int, state_epoch: int = 1) -> None:
     """What the group's coordinator does for a partition that is new to the group."""
     request = FindCoordinatorRequest(key_type=_SHARE_KEY, coordinator_keys=[str(key)])
-    for _ in range(2000):
+    deadline = time.monotonic() + _LOAD_LIMIT_S
+    while time.monotonic() < deadline:
         [found] = client.call(request, 6).coordinators
         if found.error_code:
             continue

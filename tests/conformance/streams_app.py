@@ -127,13 +127,23 @@ class Words:
             consumer.close()
 
 
-def wait_until_shared(first: WordCount, second: WordCount) -> tuple[list[str], list[str]]:
-    """Until both have tasks and together all: eight, of two subtopologies."""
+def wait_until_alone(app: WordCount) -> None:
+    """Until it has all tasks: that it runs does not say so."""
+    wanted = sorted(f"active:{part}_{at}" for part in (0, 1) for at in range(PARTITIONS))
+    deadline = time.monotonic() + LIMIT_S
+    while (tasks := app.tasks()) != wanted:
+        assert time.monotonic() < deadline, tasks
+        time.sleep(0.5)
+
+
+def wait_until_shared(first: WordCount, second: WordCount, standbys: int = 0) -> tuple[list[str], list[str]]:
+    """Until both have tasks and together all: eight, of two subtopologies, and so many copies, which come later."""
     deadline = time.monotonic() + LIMIT_S
     while True:
         here, there = first.tasks(), second.tasks()
         active = [task for task in here + there if task.startswith("active")]
-        if here and there and len(active) == len(set(active)) == 2 * PARTITIONS:
+        copies = len(here) + len(there) - len(active)
+        if here and there and len(active) == len(set(active)) == 2 * PARTITIONS and copies >= standbys:
             return here, there
         assert time.monotonic() < deadline, f"{here} and {there}"
         time.sleep(0.5)

@@ -43,7 +43,8 @@ def bench(
 
 
 def test_a_transaction_is_listed_described_and_aborted_and_its_records_are_read(bench: Bench) -> None:
-    producer = Producer({"bootstrap.servers": bench.address, "transactional.id": "billing", "log_level": 0})
+    patience = {"transaction.timeout.ms": 600_000}  # five tools are run while it is open
+    producer = Producer({"bootstrap.servers": bench.address, "transactional.id": "billing", "log_level": 0, **patience})
     producer.init_transactions(LIMIT_S)
     producer.begin_transaction()
     producer.produce("orders", b"committed")

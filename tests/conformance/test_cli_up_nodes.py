@@ -9,7 +9,7 @@ import pytest
 
 from penstock.broker.properties import parse_properties
 from penstock.cli.running import holder
-from penstock.client import Admin, Consumer, Producer
+from penstock.client import Admin, Consumer, Producer, TopicNotFound
 from proofs.cluster_up import PENSTOCK, ClusterUp, ready
 
 TIMEOUT_S = 30
@@ -33,6 +33,21 @@ def until(condition, what):
         time.sleep(0.02)
 
 
+def await_all(admin):
+    """A node is ready a moment before the others hear of it."""
+    until(lambda: [broker.id for broker in admin.cluster().brokers] == [1, 2, 3], "not all nodes are told")
+
+
+def described(admin, topic):
+    """By a broker that has heard of the new topic."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return admin.topic(topic)
+        except TopicNotFound:
+            assert time.monotonic() < deadline, f"nobody knows {topic}"
+
+
 def properties(cluster, node):
     return parse_properties(cluster.properties(node).read_text())
 
@@ -51,13 +66,13 @@ def test_each_node_has_its_process_its_configuration_and_its_address(trio):
 def test_any_node_tells_of_all(trio):
     for address in trio.bootstrap.split(","):
         with Admin(address) as admin:
-            assert [broker.id for broker in admin.cluster().brokers] == [1, 2, 3]
+            await_all(admin)
 
 
 def test_topics_have_three_copies_by_themselves(trio):
     with Admin(trio.bootstrap) as admin:
         admin.create_topic("threefold", partitions=6)
-        partitions = admin.topic("threefold").partitions
+        partitions = described(admin, "threefold").partitions
     assert [sorted(one.replicas) for one in partitions] == [[1, 2, 3]] * 6
     assert sorted({one.leader for one in partitions}) == [1, 2, 3]
 
@@ -160,7 +175,7 @@ def test_one_broker_becomes_three(tmp_path):
             "broker",
         ]
         with Admin(three.bootstrap) as admin:
-            assert [broker.id for broker in admin.cluster().brokers] == [1, 2, 3]
+            await_all(admin)
         with Consumer(three.bootstrap, topics=["kept"]) as consumer:
             assert consumer.take(1)[0].value == b"x"
 

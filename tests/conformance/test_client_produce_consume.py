@@ -153,7 +153,7 @@ def test_a_forgotten_producer_ends_its_thread(kafka_bootstrap_servers):
     thread = producer._thread
     del producer
     gc.collect()
-    thread.join(5)
+    thread.join(20)
     assert not thread.is_alive()
 
 

@@ -117,5 +117,5 @@ def test_a_range_that_ends_behind_an_open_transaction_says_so(
         writer.write(rows(b"open"))
         writer.flush()
         with pytest.raises(KafkaError, match="a transaction is open there"):
-            list(read_range(bootstrap, topic_name, 0, 0, 1, timeout_ms=1500))
+            list(read_range(bootstrap, topic_name, 0, 0, 1, timeout_ms=3_000))
         writer.abort()

@@ -142,7 +142,7 @@ def test_a_topic_is_created_by_the_first_record(client: ForeignClient, topic_nam
 
 def test_topics_are_listed_described_and_deleted(client: ForeignClient, topic_name: str) -> None:
     client.create_topic(topic_name, partitions=3, configs={"retention.ms": "12345678"})
-    assert topic_name in client.topics()
+    poll_until(lambda: topic_name in client.topics())
     assert client.partition_count(topic_name) == 3
     assert client.topic_config(topic_name, "retention.ms") == "12345678"
     assert client.topic_config(topic_name, "cleanup.policy") == "delete"

@@ -60,7 +60,7 @@ def make_topic(nodes: ThreeNodes, **config: str) -> str:
     client = admin(nodes)
     for future in client.create_topics([NewTopic(name, 1, 3, config=values)]).values():
         future.result(30)
-    until(lambda: leader_and_isr(nodes, name)[0] in NODES, "the topic has a leader")
+    nodes.await_topic(name)
     return name
 
 
@@ -143,7 +143,7 @@ def test_a_leader_is_killed_and_nothing_acknowledged_is_lost(nodes: ThreeNodes) 
     nodes.kill(dead)
     acked += produce(nodes, topic, 300)
     assert sorted(read_all(nodes, topic, 600)) == sorted(acked)
-    assert dead not in leader_and_isr(nodes, topic)[1]
+    until(lambda: dead not in leader_and_isr(nodes, topic)[1], "the dead one has left the ISR")
 
 
 def test_a_broker_that_comes_back_becomes_a_copy_again_byte_for_byte(nodes: ThreeNodes) -> None:

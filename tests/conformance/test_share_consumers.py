@@ -16,7 +16,6 @@ from penstock.testing import Cluster
 
 FAST = {
     "group.share.min.record.lock.duration.ms": "1000",
-    "group.share.record.lock.duration.ms": "3000",
     "group.share.min.session.timeout.ms": "1000",
     "group.share.min.heartbeat.interval.ms": "500",
     "group.share.heartbeat.interval.ms": "500",
@@ -132,6 +131,7 @@ def test_a_record_is_delivered_as_often_as_the_group_allows(cluster: Cluster, gr
 
 
 def test_what_a_silent_consumer_had_goes_to_another(cluster: Cluster, group: str, topic_name: str):
+    configure(cluster, group, **{"share.record.lock.duration.ms": "3000"})
     produce(cluster, topic_name, ["a", "b"])
     silent = consumer(cluster, group, topic_name, **{"share.acknowledgement.mode": "explicit"})
     first: list[bytes] = []

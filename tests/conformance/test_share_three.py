@@ -52,6 +52,7 @@ def make_topic(nodes: ThreeNodes) -> str:
     name = f"topic-{uuid4().hex[:8]}"
     client = AdminClient({"bootstrap.servers": nodes.bootstrap, "log_level": 0})
     client.create_topics([NewTopic(name, PARTITIONS, 3)], operation_timeout=30)[name].result(LIMIT_S)
+    nodes.await_topic(name)
     return name
 
 

@@ -48,10 +48,13 @@ def test_the_life_of_a_share_group(cluster: RunningCluster, tools: ApacheTools, 
     member = ShareMember(cluster.bootstrap, group, [topic_name])
     member.report_until_assigned(2)
     assert [group, "Stable"] in share("--list", "--state").table
+    member.report()  # each tool takes seconds, and a member that is silent is out after some more
     state = share("--describe", "--group", group, "--state").table[-1]
     assert state[0] == group and state[-2:] == ["Stable", "1"]
+    member.report()
     members = share("--describe", "--group", group, "--members").out
     assert member.member_id in members and f"{topic_name}:0,1" in members
+    member.report()
     refused = tools.attempt("kafka-share-groups", "--delete", "--group", group)
     assert "not empty" in (refused.out + refused.err).lower()
     member.leave()

@@ -13,7 +13,9 @@ from penstock.cli.main import main
 from penstock.testing import Cluster
 from tests.conformance.apache_tools import ApacheTools
 from tests.conformance.conftest import RunningCluster
-from tests.conformance.streams_app import PARTITIONS, WordCount, Words, wait_until_shared
+from tests.conformance.streams_app import PARTITIONS, WordCount, Words, wait_until_alone, wait_until_shared
+
+pytestmark = pytest.mark.timeout(300)  # several Javas, one after the other and at once
 
 FAST = {
     "group.streams.min.session.timeout.ms": "6000",
@@ -42,7 +44,7 @@ def test_two_instances_share_the_work_and_one_takes_over(cluster: RunningCluster
     words.write(200)
     with WordCount(cluster.bootstrap, topic_name, tmp_path / "a") as first:
         first.wait_for("RUNNING")
-        assert first.tasks() == EVERYTHING
+        wait_until_alone(first)
         with WordCount(cluster.bootstrap, topic_name, tmp_path / "b") as second:
             here, there = wait_until_shared(first, second)
             assert len(here) == len(there) == PARTITIONS
@@ -91,7 +93,7 @@ def test_copies_are_kept_and_the_tools_show_the_group(
         WordCount(fast, topic_name, tmp_path / "a") as first,
         WordCount(fast, topic_name, tmp_path / "b") as second,
     ):
-        here, there = wait_until_shared(first, second)
+        here, there = wait_until_shared(first, second, standbys=PARTITIONS)
         standbys = sorted(task for task in here + there if task.startswith("standby"))
         assert standbys == [f"standby:1_{at}" for at in range(PARTITIONS)]
         words.expect_counted()

@@ -65,12 +65,12 @@ def topic(cluster, topic_name):
 
 
 def put(servers, topic, **values):
-    """Where the last record went, as `min_offsets` has it."""
+    """Where the records went, as `min_offsets` has it."""
     with Producer(servers, config={"linger.ms": 0}) as producer:
         sent = [producer.send(topic, value, key=key) for key, value in values.items()]
         producer.flush()
-        last = sent[-1].result(TIMEOUT_S)
-        return f"{last.partition}:{last.offset}"
+        places = {one.result(TIMEOUT_S).partition: one.result(TIMEOUT_S).offset for one in sent}
+        return ",".join(f"{partition}:{offset}" for partition, offset in places.items())
 
 
 def test_values_are_served_follow_the_topic_and_outlive_the_server(cluster, topic, tmp_path):

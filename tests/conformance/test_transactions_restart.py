@@ -47,8 +47,12 @@ class Broker:
     def killed(self) -> blocking.Client:
         """What comes up after a kill at this moment."""
         name = uuid4().hex
-        shutil.copytree(self.directory / "first", self.directory / name)
+        self.copy(name)
         return self.start(name)
+
+    def copy(self, name: str) -> None:
+        """Without files on their way to their name, which may be gone before they are read."""
+        shutil.copytree(self.directory / "first", self.directory / name, ignore=shutil.ignore_patterns("*.tmp"))
 
     def stop(self) -> None:
         for broker, client in self._running:
@@ -114,7 +118,7 @@ def test_an_open_transaction_is_aborted_by_the_next_producer(broker: Broker) -> 
 
 
 def test_an_open_transaction_is_aborted_when_its_time_is_over(broker: Broker) -> None:
-    opened(broker, timeout_ms=2_000)
+    opened(broker, timeout_ms=5_000)
     client = broker.killed()
     until(lambda: state(client) == "CompleteAbort", "it is aborted")
     assert client.run(fetch_offsets(client.cluster, MEMBER.group_id, [PLACE], require_stable=True)) == {}
@@ -135,8 +139,7 @@ def test_what_was_decided_before_a_marker_was_written_is_carried_out(
             producer.commit()
         else:
             producer.abort()
-        copy = broker.directory / "copy"
-        shutil.copytree(broker.directory / "first", copy)
+        broker.copy("copy")
     client = broker.start("copy")
     until(lambda: state(client) == ("CompleteCommit" if commits else "CompleteAbort"), "it is complete")
     assert after(client) == ([b"first", b"next"] if commits else [b"next"])
@@ -151,7 +154,7 @@ def test_between_two_markers_offsets_are_not_stable_and_then_they_are(
     producer = opened(broker)
     client = producer._client
     with pytest.raises(KafkaError) as unstable:
-        client.run(fetch_offsets(client.cluster, MEMBER.group_id, [PLACE], require_stable=True, timeout_ms=300))
+        client.run(fetch_offsets(client.cluster, MEMBER.group_id, [PLACE], require_stable=True, timeout_ms=1_000))
     assert unstable.value.code is ErrorCode.UNSTABLE_OFFSET_COMMIT
     producer.commit()
     found = client.run(fetch_offsets(client.cluster, MEMBER.group_id, [PLACE], require_stable=True))

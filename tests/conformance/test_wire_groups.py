@@ -14,6 +14,7 @@ from penstock.base.ids import TopicPartition
 from penstock.wire import admin, aio, blocking, fetch, group, group_admin
 from penstock.wire.group_offsets import commit_offsets, fetch_offsets
 from penstock.wire.offsets import READ_COMMITTED
+from penstock.wire.routes import know_topics
 from penstock.wire.sessions import FetchLimits
 from penstock.wire.transactions import Committed, GroupMember
 
@@ -29,6 +30,7 @@ def client(cluster: RunningCluster) -> Iterator[blocking.Client]:
 
 def create(client: blocking.Client, name: str, partitions: int = 1) -> TopicPartition:
     client.run(admin.create_topics(client.cluster, [admin.NewTopic(name, partitions, 1)]))
+    client.run(know_topics(client.cluster, [name]))  # Apache's broker hears of it later, and a group would find none
     return TopicPartition(name, 0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from conftest import RunningCluster
@@ -15,8 +15,10 @@ from penstock.records.batch import Codec
 from penstock.records.builder import build_batch
 from penstock.records.record import Record
 from penstock.wire import admin, aio, blocking, fetch, produce
+from penstock.wire.cluster import Topic
 from penstock.wire.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, epoch_ends, list_offsets
 from penstock.wire.positions import BY_POLICY
+from penstock.wire.routes import know_topics
 from penstock.wire.sessions import FetchLimits
 
 
@@ -30,6 +32,25 @@ def create(client: blocking.Client, name: str, partitions: int = 1, **configs: s
     topic = admin.NewTopic(name, partitions, 1, {key.replace("_", "."): value for key, value in configs.items()})
     client.run(admin.create_topics(client.cluster, [topic]))
     return TopicPartition(name, 0)
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Apache's broker hears of a change after the controller has answered for it."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, "the broker did not hear of it"
+
+
+def await_told(cluster: RunningCluster, topic: str, holds: Callable[[Topic], bool]) -> None:
+    """Until the broker tells of the topic so. Another client asks: what the one under test knows stays as it is."""
+    with blocking.Client(cluster.bootstrap) as other:
+
+        def told() -> bool:
+            other.cluster.mark_stale()
+            other.run(know_topics(other.cluster, [topic]))
+            return holds(other.cluster.topics[topic])
+
+        eventually(told)
 
 
 def read_all(
@@ -50,7 +71,7 @@ def read_all(
 
 
 def test_records_come_back_as_they_were_sent(client: blocking.Client, topic_name: str) -> None:
-    partition = create(client, topic_name)
+    partition = create(client, topic_name, retention_ms="-1")
     producer = blocking.Producer(client)
     headers = (("trace", b"1"), ("trace", None))
     sent = [
@@ -101,6 +122,8 @@ def test_a_batch_built_elsewhere_is_produced_as_it_is(client: blocking.Client, t
 @pytest.mark.parametrize("acks", [0, 1])
 def test_a_producer_without_idempotence_delivers_too(client: blocking.Client, topic_name: str, acks: int) -> None:
     partition = create(client, topic_name)
+    # Nobody is told that the leader is not there yet of what is sent with acks=0.
+    client.run(list_offsets(client.cluster, {partition: LATEST}))
     producer = blocking.Producer(client, produce.Settings(acks=acks, idempotent=False, batch_bytes=200))
     for number in range(50):
         producer.send(topic_name, b"%d" % number)
@@ -147,26 +170,27 @@ def test_a_session_follows_partitions_that_come_go_and_pause(client: blocking.Cl
     producer = blocking.Producer(client)
     fetcher = blocking.Fetcher(client, fetch.Settings(limits=FetchLimits(max_wait_ms=50)))
 
-    def round_trip(text: bytes) -> dict[TopicPartition, list[bytes | None]]:
+    def round_trip(text: bytes, count: int) -> dict[TopicPartition, list[bytes | None]]:
+        """What comes: at least so many records, and then nothing for a while."""
         for partition in (first, second):
             producer.send(topic_name, text, partition=partition.partition)
         producer.flush()
         got: dict[TopicPartition, list[bytes | None]] = {}
-        while fetched := fetcher.poll(200):
+        while (fetched := fetcher.poll(200)) or sum(map(len, got.values())) < count:
             for one in fetched:
                 got.setdefault(one.partition, []).extend(record.value for record in one.records())
         return got
 
     fetcher.assign({first: EARLIEST})
-    assert round_trip(b"1") == {first: [b"1"]}
+    assert round_trip(b"1", 1) == {first: [b"1"]}
     fetcher.assign({first: BY_POLICY, second: 0})
-    assert round_trip(b"2") == {first: [b"2"], second: [b"1", b"2"]}
+    assert round_trip(b"2", 3) == {first: [b"2"], second: [b"1", b"2"]}
     fetcher.core.pause([first])
-    assert round_trip(b"3") == {second: [b"3"]}
+    assert round_trip(b"3", 1) == {second: [b"3"]}
     fetcher.core.resume([first])
-    assert round_trip(b"4") == {first: [b"3", b"4"], second: [b"4"]}
+    assert round_trip(b"4", 3) == {first: [b"3", b"4"], second: [b"4"]}
     fetcher.assign({second: BY_POLICY})
-    assert round_trip(b"5") == {second: [b"5"]}
+    assert round_trip(b"5", 1) == {second: [b"5"]}
 
 
 def test_an_offset_out_of_range_is_reset_by_policy_or_refused(client: blocking.Client, topic_name: str) -> None:
@@ -186,7 +210,7 @@ def test_an_offset_out_of_range_is_reset_by_policy_or_refused(client: blocking.C
 
 
 def test_offsets_are_found_by_time_and_by_epoch(client: blocking.Client, topic_name: str) -> None:
-    partition = create(client, topic_name)
+    partition = create(client, topic_name, retention_ms="-1")
     producer = blocking.Producer(client, produce.Settings(batch_bytes=1))
     times = [1_000_000_000_000 + 10 * n for n in (0, 1, 5, 3)]
     for time_ms in times:
@@ -225,7 +249,9 @@ def refusal_once_gone(client: blocking.Client, topic: str) -> ErrorCode | None:
     return None
 
 
-def test_topics_configurations_and_records_are_administered(client: blocking.Client, topic_name: str) -> None:
+def test_topics_configurations_and_records_are_administered(
+    cluster: RunningCluster, client: blocking.Client, topic_name: str
+) -> None:
     partition = create(client, topic_name, cleanup_policy="compact")
     with pytest.raises(KafkaError) as refused:
         create(client, topic_name)
@@ -234,6 +260,7 @@ def test_topics_configurations_and_records_are_administered(client: blocking.Cli
     client.run(admin.alter_configs(client.cluster, admin.TOPIC, topic_name, {"cleanup.policy": "delete"}))
     assert cleanup_policy(client, topic_name, unlike="compact") == "delete"
     client.run(admin.create_partitions(client.cluster, {topic_name: 3}))
+    await_told(cluster, topic_name, lambda topic: len(topic.partitions) == 3)
     producer = blocking.Producer(client)
     for number in range(5):
         producer.send(topic_name, b"%d" % number, partition=0)
@@ -245,13 +272,17 @@ def test_topics_configurations_and_records_are_administered(client: blocking.Cli
     assert refusal_once_gone(client, topic_name) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_topic_made_anew_is_produced_to_and_read_by_the_same_client(client: blocking.Client, topic_name: str) -> None:
+def test_a_topic_made_anew_is_produced_to_and_read_by_the_same_client(
+    cluster: RunningCluster, client: blocking.Client, topic_name: str
+) -> None:
     partition = create(client, topic_name)
     producer = blocking.Producer(client)
     producer.send(topic_name, b"old")
     producer.flush()
+    old = client.cluster.topics[topic_name].topic_id
     client.run(admin.delete_topics(client.cluster, [topic_name]))
     create(client, topic_name)
+    await_told(cluster, topic_name, lambda topic: topic.topic_id != old)
     sent = producer.send(topic_name, b"new")
     producer.flush()
     assert sent.offset == 0
@@ -262,8 +293,12 @@ def test_the_cluster_and_its_log_directories_are_described(client: blocking.Clie
     create(client, topic_name)
     described = client.run(admin.describe_cluster(client.cluster))
     assert len(described.brokers) == 1
-    (directory,) = client.run(admin.describe_log_dirs(client.cluster, described.brokers[0].broker_id))
-    assert topic_name in [topic.name for topic in directory.topics]
+
+    def logged() -> list[str]:
+        (directory,) = client.run(admin.describe_log_dirs(client.cluster, described.brokers[0].broker_id))
+        return [topic.name for topic in directory.topics]
+
+    eventually(lambda: topic_name in logged())
 
 
 def test_the_asyncio_shell_produces_and_reads_large_answers_and_leaves_nothing_behind(

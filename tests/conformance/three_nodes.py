@@ -15,10 +15,13 @@ from confluent_kafka.admin import AdminClient
 
 from penstock.base.ids import id_text
 from penstock.broker.nodes import copies, free_ports, node_settings
+from penstock.protocol.generated.metadata_request import MetadataRequest, MetadataRequestTopic
+from tests.bad_input.raw_client import RawClient
 
 NODES = (1, 2, 3)
 HOST = "127.0.0.1"
 LIMIT_S = 40
+METADATA_VERSION = 12
 
 
 class ThreeNodes:
@@ -92,6 +95,18 @@ class ThreeNodes:
             return True
 
         until(answers, f"node {node} listens")
+
+    def await_topic(self, topic: str) -> None:
+        """Brokers hear of a topic, and of who leads it, a moment after it was made."""
+        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+
+        def told_by(node: int) -> bool:
+            host, _, port = self.addresses[node].rpartition(":")
+            with RawClient((host, int(port)), timeout_s=LIMIT_S) as client:
+                [told] = client.call(request, METADATA_VERSION).topics
+            return bool(told.partitions) and all(one.leader_id in NODES for one in told.partitions)
+
+        until(lambda: all(told_by(node) for node in self._processes), f"all have heard of {topic}")
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

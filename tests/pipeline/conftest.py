@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,21 @@ from penstock.testing import Cluster
 from tests.conformance.apache import ApacheKafka, require_component
 
 CORES = 2
+KNOWN_S = 30
+"""Apache's broker hears of a topic, and of all that was done before, after the controller has answered for it."""
 FOR_EVER = "-1"
 """How long records are kept: those of long ago would else be deleted while a test reads them."""
+
+
+SPARK_TIMEOUT_S = 300
+"""for a test with Spark: the first query of a session waits for Spark's workers, long on a busy machine."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        here = item.path.is_relative_to(Path(__file__).parent)
+        if here and "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT_S))
 
 
 @dataclass(frozen=True)
@@ -31,6 +45,9 @@ class Running:
         chosen = name or f"topic-{uuid4().hex[:12]}"
         with Admin(self.bootstrap) as admin:
             admin.create_topic(chosen, partitions=partitions, config={"retention.ms": FOR_EVER, **(config or {})})
+            deadline = time.monotonic() + KNOWN_S
+            while not any(one.name == chosen and one.partitions for one in admin.topics()):
+                assert time.monotonic() < deadline, f"the broker did not hear of {chosen}"
         return chosen
 
     def produce(self, topic: str, values: list[Any], **arguments: Any) -> None:

@@ -10,7 +10,7 @@ from penstock.client import Producer
 from penstock.pipeline import Pipeline, TimeWindows
 from penstock.pipeline.execution.batch import BatchOptions, batch_frame
 from penstock.pipeline.execution.stream import StreamOptions, start
-from tests.pipeline.committed import read_committed
+from tests.pipeline.committed import await_ended, read_committed
 from tests.pipeline.conftest import Running
 
 FOREVER = {"retention.ms": "-1"}
@@ -24,13 +24,15 @@ def send(cluster: Running, topic: str, rows: list[tuple[str, str, int]], **argum
     producer.close(30)
 
 
-def run(spark: Any, pipeline: Pipeline, cluster: Running, checkpoint: str, **options: Any) -> Any:
+def run(spark: Any, pipeline: Pipeline, cluster: Running, checkpoint: str, sink: str, **options: Any) -> Any:
+    """Until it has caught up with its sources, and what it wrote into `sink` shows."""
     chosen = StreamOptions(cluster.bootstrap, starting="earliest", **options)
     query = start(spark, pipeline.flow(), chosen, checkpoint, available_now=True)
     try:
         assert query.awaitTermination(90), "the stream did not end"
     finally:
         query.stop()
+    await_ended(cluster.bootstrap, sink)
     return query
 
 
@@ -62,11 +64,11 @@ def test_clicks_with_names_by_the_minute_live_and_after_a_restart(
     pipeline = clicks_per_minute(source, names, sink)
     send(cluster, names, [("1", "anna", 1), ("2", "bert", 1)])
     send(cluster, source, [("1", "home", 1_000), ("2", "home", 2_000), ("1", "home", 3_000), ("1", "shop", 61_000)])
-    run(spark, pipeline, cluster, checkpoint)
+    run(spark, pipeline, cluster, checkpoint, sink)
     assert told(cluster, sink) == {("anna:home", "0"): "2", ("bert:home", "0"): "1", ("anna:shop", "60000"): "1"}
 
     send(cluster, source, [("1", "shop", 62_000), ("2", "shop", 63_000)])
-    run(spark, pipeline, cluster, checkpoint)
+    run(spark, pipeline, cluster, checkpoint, sink)
     assert told(cluster, sink) == {
         ("anna:home", "0"): "2",
         ("bert:home", "0"): "1",
@@ -87,12 +89,12 @@ def test_a_stateful_batch_that_is_run_again_writes_nothing_twice(
     pipeline = clicks_per_minute(source, names, sink)
     send(apache_cluster, names, [(str(user), f"user{user}", 1) for user in range(20)])
     send(apache_cluster, source, [(str(n % 20), f"page{n % 3}", 1_000 + n * 700) for n in range(300)])
-    run(spark, pipeline, apache_cluster, checkpoint, max_offsets_per_trigger=100)
+    run(spark, pipeline, apache_cluster, checkpoint, sink, max_offsets_per_trigger=100)
     written = sorted((one.key(), one.value()) for one in read_committed(apache_cluster.bootstrap, sink))
     last = max((Path(checkpoint) / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
     last.unlink()
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
-    run(spark, pipeline, apache_cluster, checkpoint, max_offsets_per_trigger=100)
+    run(spark, pipeline, apache_cluster, checkpoint, sink, max_offsets_per_trigger=100)
     assert sorted((one.key(), one.value()) for one in read_committed(apache_cluster.bootstrap, sink)) == written
 
 

@@ -127,6 +127,7 @@ def test_stopping_what_does_not_run_says_what_runs(
     assert "no pipeline ghost runs on this machine; running: none" in capsys.readouterr().err
 
 
+@pytest.mark.timeout(300)  # a Spark of its own, twice
 def test_a_pipeline_runs_is_listed_stops_and_goes_on_where_it_stopped(
     penstock_cluster: Running,
     spark: object,
@@ -219,7 +220,8 @@ def test_a_pipeline_that_runs_is_scraped(
             assert process.stderr is not None
             url = next(line.split()[1] for line in process.stderr if line.startswith("metrics: "))
             found: dict[str, float] = {}
-            while found.get("penstock_pipeline_records_total") != 3:  # the test's time limit ends it
+            # What a batch tells is shown one after the other, the lag last. The test's time limit ends it.
+            while found.get("penstock_pipeline_records_total") != 3 or "penstock_pipeline_lag_records" not in found:
                 assert process.poll() is None, process.stderr.read()
                 time.sleep(0.1)
                 found = scraped(url, "scraped")

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from penstock.wire import admin, blocking
 from tests.conformance.secure_apache import PASSWORD, SecureKafka
+from tests.pipeline.committed import read_committed
 
 WAYS = [("SASL_SSL", "SCRAM-SHA-512"), ("MUTUAL", "")]
 
@@ -68,6 +69,7 @@ def test_a_stream_is_written_exactly_once_and_nothing_tells_the_secrets(
         told = [str(query.recentProgress), query._jsq.explainInternal(True)]
     finally:
         query.stop()
+    read_committed(kafka.bootstrap, target, 20)  # a commit shows a moment after it was answered
     written = spark.read.format("penstock").options(**given, **{"kafka.isolation.level": "read_committed"})
     frame = written.option("subscribe", target).load()
     assert values(frame) == sorted(str(number) for number in range(20))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.client import Producer
+from tests.pipeline.committed import read_committed
 from tests.pipeline.source_reads import places, read
 
 KEPT = {"retention.ms": "-1"}
@@ -142,6 +143,7 @@ def test_a_reader_of_committed_records_sees_no_aborted_ones(spark: Any, apache_c
             producer.send(topic, value)
             producer.flush(30)
             producer.commit_transaction() if commits else producer.abort_transaction()
+    read_committed(apache_cluster.bootstrap, topic, 2)  # a commit shows a moment after it was answered
     committed = read(spark, apache_cluster, topic, **{"kafka.isolation.level": "read_committed"})
     assert sorted(row.value for row in committed.collect()) == [b"a", b"c"]
     assert sorted(row.value for row in read(spark, apache_cluster, topic).collect()) == [b"a", b"b", b"c"]

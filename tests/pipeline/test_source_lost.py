@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from penstock.base.ids import TopicPartition
 from penstock.client import Admin
+from tests.pipeline.conftest import KNOWN_S
 from tests.pipeline.source_reads import Query, places, read
 
 
@@ -33,6 +35,9 @@ def test_a_topic_that_was_made_anew_is_noticed(spark: Any, cluster: Any, checkpo
     query.run()
     with Admin(cluster.bootstrap) as admin:
         admin.delete_topics([topic])
+        deadline = time.monotonic() + KNOWN_S
+        while topic in [one.name for one in admin.topics()]:
+            assert time.monotonic() < deadline, "the broker did not hear of it"
     with pytest.raises(Exception, match=f"partition 0 of topic {topic} is gone, and was read up to offset 5"):
         query.run()
     cluster.create_topic(name=topic)

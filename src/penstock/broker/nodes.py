@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
+
+from penstock.broker.system import SystemRandom
 
 VOTERS_MAX = 5
 """Nodes beyond these keep no vote: every change of metadata waits for a majority of the voters"""
 _COPIES = 3
 _EVERY_ADDRESS = ("0.0.0.0", "::", "")
+_PORTS = range(20_000, 32_000)
+"""below those that connections are given: one of them could be in the way of a node that starts again"""
+_TRIES = 100
 
 
 class Ports(NamedTuple):
@@ -65,9 +70,19 @@ def told_host(host: str) -> str:
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[Ports]:
     """Pairs of ports that were free a moment ago: all are bound at once, so that they differ."""
+    address = host if host not in ("", "::") else "0.0.0.0"
     with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(2 * count)]
-        for one in sockets:
-            one.bind((host if host not in ("", "::") else "0.0.0.0", 0))
-        numbers = [one.getsockname()[1] for one in sockets]
+        numbers = [_bind(held.enter_context(socket.socket()), address) for _ in range(2 * count)]
     return [Ports(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True)]
+
+
+def _bind(one: socket.socket, address: str) -> int:
+    """To a port of ours that is free; where none is soon found, to one that the system gives."""
+    random = SystemRandom()
+    for _ in range(_TRIES):
+        with suppress(OSError):
+            one.bind((address, _PORTS[random.below(len(_PORTS))]))
+            break
+    else:
+        one.bind((address, 0))
+    return int(one.getsockname()[1])

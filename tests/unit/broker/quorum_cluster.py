@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from penstock.broker.broker import Broker
 from penstock.broker.config import BrokerConfig
 from penstock.broker.files import RealDisk
 from penstock.broker.formatting import Identity, format_member
+from penstock.broker.nodes import free_ports
 from penstock.broker.quorum import Quorum
 from penstock.core.raft.voters import Voter, VoterEndpoint
 from penstock.protocol.generated.config_record import ConfigRecord
@@ -24,7 +24,8 @@ class Cluster:
 
     def __init__(self, directory: Path, voters: tuple[int, ...] = (1, 2, 3), *, dynamic: bool = False) -> None:
         self.directory = directory
-        self.ports = {number: _free_port() for number in (*voters, 8, 9)}
+        numbers = (*voters, 8, 9)
+        self.ports = {number: pair.client for number, pair in zip(numbers, free_ports(len(numbers)), strict=True)}
         self.voters = voters
         self.dynamic = dynamic
         self.nodes: dict[int, Broker] = {}
@@ -115,10 +116,3 @@ def run(cluster: Cluster, work: Callable[[], Awaitable[None]]) -> None:
 
 def _directory_id(number: int) -> bytes:
     return bytes([number]) * 16
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port

@@ -24,6 +24,7 @@ def test_others_lead_while_a_brokers_disk_is_full_and_it_comes_back_with_room(tm
         topic = CreatableTopic(name="orders", num_partitions=1, replication_factor=3)
         answer = await cluster.nodes[1].services.link.ask(CreateTopicsRequest(topics=[topic]), 10_000)
         assert answer.topics[0].error_code == 0
+        await cluster.until(lambda: all(node.services.partitions.get("orders", 0) for node in cluster.nodes.values()))
         full = orders(1).leader
         other = next(number for number in (1, 2, 3) if number != full)
         disk = cluster.nodes[full].services.partitions.disk

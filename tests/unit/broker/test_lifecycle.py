@@ -256,7 +256,7 @@ def test_the_epoch_of_a_clean_stop_is_read_from_its_marker():
 
 
 SILENT = KafkaError(ErrorCode.REQUEST_TIMED_OUT, "no active controller answered in time")
-SHORT_SESSION = {"broker.session.timeout.ms": "50", "broker.heartbeat.interval.ms": "10"}
+SHORT_SESSION = {"broker.session.timeout.ms": "500", "broker.heartbeat.interval.ms": "10"}
 
 
 def test_clients_are_sent_to_look_around_when_the_controller_is_silent_for_longer_than_a_session():

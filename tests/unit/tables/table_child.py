@@ -1,4 +1,4 @@
-"""A table in a process of its own, to be killed: says how many transactions it has begun, one line each."""
+"""A table in a process of its own, to be killed: a line for each transaction, which it begins when it is answered."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def main() -> None:
     def told(self: Store, *arguments: object) -> None:
         sys.stdout.write("transaction\n")
         sys.stdout.flush()
+        sys.stdin.readline()
         apply(self, *arguments)  # type: ignore[arg-type]  # passed on as they came
 
     Store.apply = told  # type: ignore[assignment, method-assign]  # told and done, in this process only

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from penstock.broker.nodes import free_ports
 from penstock.client import TopicPartition
 from penstock.tables import NotReached, StillLoading, StoreInUse, StoreOfAnother, Table, TableError
 from penstock.tables.follower import Follower
@@ -237,7 +238,8 @@ def test_a_broker_that_is_not_there_is_told(tmp_path):
 def test_a_table_is_served_while_its_broker_is_away_and_goes_on_when_it_is_back(tmp_path, eventually):
     from penstock.client import Producer
 
-    settings = {"listeners": f"PLAINTEXT://127.0.0.1:{free_port()},CONTROLLER://127.0.0.1:{free_port()}"}
+    [ports] = free_ports(1)
+    settings = {"listeners": f"PLAINTEXT://127.0.0.1:{ports.client},CONTROLLER://127.0.0.1:{ports.controller}"}
     with Cluster(settings, data_dir=tmp_path / "broker") as cluster:
         make_topic(cluster.bootstrap_servers)
         with Producer(cluster.bootstrap_servers) as producer:
@@ -252,14 +254,6 @@ def test_a_table_is_served_while_its_broker_is_away_and_goes_on_when_it_is_back(
             eventually(lambda: table.get("a").value == b"2")
             eventually(lambda: table.as_of().state == "live")
             assert table.progress.loads == 1
-
-
-def free_port():
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_ranges_and_prefixes(topic, put, opened):

@@ -64,10 +64,12 @@ def read(servers, topic):
 
 def kill_while_loading(servers, topic, directory, chance):
     command = [sys.executable, str(CHILD), servers, topic, str(directory)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
             for _ in range(chance.randint(1, 6)):
                 assert child.stdout.readline() == "transaction\n", "the table was loaded before it could be killed"
+                child.stdin.write("\n")
+                child.stdin.flush()
                 time.sleep(chance.uniform(0, 0.005))  # somewhere in the transaction, or behind it
         finally:
             child.kill()

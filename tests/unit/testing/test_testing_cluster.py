@@ -3,12 +3,13 @@
 import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from penstock.broker.embedded import Embedded
 from penstock.broker.nodes import free_ports, node_settings
-from penstock.client import Admin, Consumer, Producer
+from penstock.client import Admin, Consumer, Producer, TopicNotFound
 from penstock.testing import Cluster
 
 
@@ -58,7 +59,7 @@ def test_three_nodes_keep_three_copies_and_one_may_be_away():
         assert len(cluster.bootstrap_servers.split(",")) == 3
         with Admin(cluster.bootstrap_servers) as admin:
             admin.create_topic("kept")
-            assert sorted(admin.topic("kept").partitions[0].replicas) == [1, 2, 3]
+            assert sorted(described(admin, "kept").partitions[0].replicas) == [1, 2, 3]
         with Producer(cluster.bootstrap_servers) as producer:
             producer.send("kept", b"1").result(20)
             cluster.stop_node(2)
@@ -66,6 +67,23 @@ def test_three_nodes_keep_three_copies_and_one_may_be_away():
             cluster.start_node(2)
         with Consumer(cluster.bootstrap_servers, topics=["kept"]) as consumer:
             assert [record.value for record in consumer.take(2)] == [b"1", b"2"]
+
+
+def described(admin, topic):
+    """By a broker that has heard of the new topic."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return admin.topic(topic)
+        except TopicNotFound:
+            assert time.monotonic() < deadline, f"nobody knows {topic}"
+
+
+def test_no_connection_can_be_in_the_way_of_a_node_that_starts_again():
+    numbers = [number for pair in free_ports(10) for number in pair]
+    assert len(set(numbers)) == 20
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    assert [number for number in numbers if first <= number <= last] == [], "the system gives these to connections"
 
 
 def test_a_node_that_cannot_start_ends_those_that_wait_for_it():

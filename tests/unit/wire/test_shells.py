@@ -133,7 +133,7 @@ def test_a_silent_broker_is_left_when_the_time_is_over_and_tried_again(
     broker: FakeBroker, request_twice: Request
 ) -> None:
     broker.behave = lambda *_: None
-    first, second = request_twice(lambda: setattr(broker, "behave", answer_well), timeout_ms=100)
+    first, second = request_twice(lambda: setattr(broker, "behave", answer_well), timeout_ms=1_000)
     assert isinstance(first, TimedOut)
     assert second == GOOD
     assert broker.connections == 2
