@@ -1,4 +1,5 @@
-"""R6 as the simulator holds it: a leader counts what a copy told of its last life until it hears of the next."""
+"""R6 and S1 as the simulator holds them: a leader counts what a copy told of its last life until it hears of the next,
+and what was durable comes back, but for what was being cut."""
 
 from __future__ import annotations
 
@@ -13,12 +14,20 @@ from penstock.sim.invariants.copies import Copy
 from penstock.sim.invariants.ghost import Ghost
 from penstock.sim.probes import PartitionProbe
 
-LOG: Any = SimpleNamespace(start_offset=0, clean_offset=None, config=SimpleNamespace(is_compacted=False))
+
+class FakeLog:
+    start_offset = 0
+    clean_offset = None
+    config = SimpleNamespace(is_compacted=False)
+
+
+LOG: Any = FakeLog()
 
 
 class Broker(NamedTuple):
     id: int
     host: str = "broker"
+    ready: bool = True
 
 
 LEADER, FOLLOWER = Broker(1), Broker(2)
@@ -43,6 +52,10 @@ class Scene:
 
     def moves(self, broker: Any, probe: PartitionProbe) -> None:
         self.ghost._moved(broker, self.ghost.copies.setdefault((broker.id, "t-0"), Copy()), probe)
+
+    def goes(self, broker: Any, probe: PartitionProbe) -> None:
+        self.probes[broker.id] = probe
+        self.ghost.gone(broker, lost_power=False)
 
     def comes_back(self, broker: Any, probe: PartitionProbe) -> None:
         self.probes[broker.id] = probe
@@ -75,3 +88,23 @@ def test_nor_does_it_once_the_copy_has_joined_the_isr_again(scene: Scene) -> Non
     scene.moves(LEADER, standing(8, 6, isr=(1, 2)))
     scene.moves(LEADER, standing(8, 8, isr=(1, 2)))
     assert scene.told == ["R6"]
+
+
+def test_a_log_comes_back_with_all_that_it_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(monkeypatch)
+    scene.moves(FOLLOWER, standing(8, 6))
+    scene.goes(FOLLOWER, standing(8, 6))
+    scene.comes_back(FOLLOWER, standing(7, 6))
+    assert scene.told == ["S1"]
+
+
+@pytest.mark.parametrize(("end", "told"), [(7, []), (6, ["S1"])])
+def test_one_that_was_being_cut_with_what_the_cut_leaves(
+    monkeypatch: pytest.MonkeyPatch, end: int, told: list[str]
+) -> None:
+    scene = Scene(monkeypatch)
+    scene.moves(FOLLOWER, standing(8, 6))
+    scene.ghost.cutting[LOG] = 7
+    scene.goes(FOLLOWER, standing(8, 6))
+    scene.comes_back(FOLLOWER, standing(end, 6))
+    assert scene.told == told

@@ -224,6 +224,11 @@ class SimDisk:
         """PowerLoss at the n-th change from now; it may have happened or not."""
         self._stop_at = self.changes + changes
 
+    @property
+    def is_about_to_stop(self) -> bool:
+        """That was asked for, and has not happened yet."""
+        return self._stop_at >= 0
+
     def flip_bit(self, path: str, bit: int) -> None:
         """Bit rot, in what is durable and in what is cached."""
         inode = self.files[path]

@@ -157,7 +157,8 @@ class Nemesis:
         return True
 
     def _restart_after_torn(self, node: Node) -> None:
-        if node.up:
+        """It may have lost its power long ago, and have come back since by another fault's hand."""
+        if node.up and node.disk.is_about_to_stop:
             self._cluster.power_loss(node)
         self._cluster.start(node)
 
@@ -220,7 +221,9 @@ class Nemesis:
         return True
 
     def _cycle(self, node: Node) -> None:
-        self._cluster.power_loss(node)
+        """Unless another fault has done it meanwhile: nobody expects that power goes once more."""
+        if node.suspect:
+            self._cluster.power_loss(node)
         self._later(lambda: self._cluster.start(node))
 
     def _full_disk(self, node: Node) -> bool:

@@ -81,7 +81,10 @@ class Partition:
         return self.log.last_stable_offset(self.high_watermark)
 
     def lead(self, described: Described) -> bool:
-        """The metadata name this replica the leader. Whether it does not lead in that epoch already."""
+        """The metadata name this replica the leader. Whether it does not lead in that epoch already.
+
+        A follower's watermark may be ahead of what it has synced itself, where it was not in sync or its process died;
+        a leader's must not be, if only what is synced counts."""
         self.described = described
         leading = self.leading
         if leading is not None and leading.leader_epoch == described.leader_epoch:
@@ -90,6 +93,8 @@ class Partition:
             return False
         self._know(described)
         self.following = None
+        if self.flushes_before_ack:
+            self.high_watermark = max(self.log.start_offset, min(self.high_watermark, self.log.synced_offset))
         self.leading = Leading(
             self.cluster,
             (self.topic_id, self.name.partition),

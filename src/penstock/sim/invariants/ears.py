@@ -63,7 +63,10 @@ class Ears:
         """While it is open, everything that goes through these doors is heard."""
         doors: list[tuple[Any, str, Callable[[Any], Any]]] = [
             (Log, "append", self._append),
+            (Log, "truncate", self._truncate),
+            (Log, "truncate_fully", self._truncate_fully),
             (Partition, "check_epoch", self._check_epoch),
+            (Partition, "follow", self._follow),
             (Partition, "read", self._read),
             (Partition, "copy", self._copy),
             (Partition, "latest_for_clients", self._latest_for_clients),
@@ -97,6 +100,34 @@ class Ears:
             if recent is not None:
                 self._judge_answer(log, header, recent, appended)
             return appended
+
+        return heard
+
+    def _follow(self, follow: Any) -> Any:
+        """One event may bring a leader several changes: the watermark may have moved before it leads no more."""
+
+        def heard(partition: Partition, described: Any) -> bool:
+            node = None if partition.leading is None else self._nodes.get(running_process().host)
+            if node is not None:
+                self._ghost.touched(node)
+            is_news: bool = follow(partition, described)
+            return is_news
+
+        return heard
+
+    def _truncate(self, truncate: Any) -> Any:
+        def heard(log: Log, offset: int) -> None:
+            self._ghost.cutting[log] = log.truncation_point(offset)
+            truncate(log, offset)
+            self._ghost.cutting.pop(log, None)
+
+        return heard
+
+    def _truncate_fully(self, truncate_fully: Any) -> Any:
+        def heard(log: Log, offset: int) -> None:
+            self._ghost.cutting[log] = 0
+            truncate_fully(log, offset)
+            self._ghost.cutting.pop(log, None)
 
         return heard
 

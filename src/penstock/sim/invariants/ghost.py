@@ -71,6 +71,8 @@ class Ghost:
         """(partition, offset) -> what consumers saw there"""
         self._cleaned: dict[str, int] = {}
         """partition -> how far any copy was compacted: what is left below is for `compaction_ghost`"""
+        self.cutting: dict[Log, int] = {}
+        """where a cut that is not done will end the log"""
         self._marks: dict[int, dict[Partition, Mark]] = {}
         """node -> what was last seen of its partitions, in this life"""
         self.led: Callable[[Node, PartitionProbe], None] = lambda node, probe: None
@@ -95,12 +97,12 @@ class Ghost:
     def gone(self, node: Node, *, lost_power: bool) -> None:
         """The process is about to go; what is durable of its logs must come back."""
         self._marks.pop(node.id, None)
-        # A follower's log that was being cut when its disk failed is shorter already than it says.
-        cut = {one.name for one in partitions_of(node) if one.failure is not None and not one.leads}
+        # A log that was being cut when its disk failed, or the power, is shorter already than it says.
+        cut = {one.name: self.cutting[one.log] for one in partitions_of(node) if one.log in self.cutting}
         for (node_id, name), copy in self.copies.items():
             if node_id == node.id:
                 if node.ready:
-                    copy.durable = copy.high_watermark if name in cut else copy.end
+                    copy.durable = min(copy.end, cut.get(name, copy.end))
                 if lost_power:
                     copy.durable = min(copy.durable, copy.synced)
 

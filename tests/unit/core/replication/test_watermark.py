@@ -6,7 +6,17 @@ import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.replication.isr import IsrAnswer
-from tests.unit.core.replication.copies import append, broker, cluster, described, fetch, leader, partition, place
+from tests.unit.core.replication.copies import (
+    append,
+    broker,
+    cluster,
+    described,
+    fetch,
+    leader,
+    partition,
+    place,
+    write,
+)
 
 
 def test_one_copy_commits_what_it_appends():
@@ -87,6 +97,19 @@ def test_with_a_flush_for_each_message_our_own_copy_counts_only_what_is_synced()
     work.run()
     led.log.on_synced(work)
     assert led.advance() and led.high_watermark == 3
+
+
+def test_a_copy_that_comes_to_lead_counts_anew_what_it_has_synced_itself():
+    """As a follower it was told what others have on their disks; its own may not have it after a crash."""
+    led = partition(watermark=3, flush_messages=1)
+    write(led.log, 4)
+    led.lead(described(epoch=1, isr=(1,)))
+    assert led.high_watermark == 0
+    work = led.log.unsynced()
+    assert work is not None
+    work.run()
+    led.log.on_synced(work)
+    assert led.advance() and led.high_watermark == 4
 
 
 def test_a_copy_about_to_join_holds_the_watermark_so_that_it_can():

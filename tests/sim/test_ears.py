@@ -1,0 +1,26 @@
+"""What the simulator hears in the middle of an event."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from penstock.sim.invariants import ears
+from penstock.sim.invariants.ears import Ears
+from tests.unit.core.replication.copies import described, leader
+
+
+def test_a_leader_is_looked_at_before_it_resigns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One event may bring it a smaller ISR and then another leader: what it committed in between counts."""
+    led = leader()
+    seen: list[tuple[str, bool]] = []
+    ghost: Any = SimpleNamespace(touched=lambda node: seen.append((node, led.leading is not None)))
+    nobody: Any = None
+    nodes: Any = {"broker-1": "node 1"}
+    monkeypatch.setattr(ears, "running_process", lambda: SimpleNamespace(host="broker-1"))
+    with Ears(nodes, ghost, nobody, nobody, nobody, nobody, nobody, nobody).open():
+        led.follow(described(leader=2, epoch=1))
+        led.follow(described(leader=3, epoch=2))
+    assert seen == [("node 1", True)], "once, and while it led"
