@@ -1,4 +1,5 @@
-"""K4 as the simulator holds it: logs that have the same batch agree on all that lies before it."""
+"""K4 and K5 as the simulator holds them: logs that have the same batch agree on all before it; who leads has what was
+committed."""
 
 from __future__ import annotations
 
@@ -43,3 +44,28 @@ def test_a_voter_that_goes_on_from_something_else_is_told():
     write(lines, 2, 1, epoch=7)
     write(lines, 1, 1, epoch=7)
     assert told == ["K4"]
+
+
+def test_who_leads_has_what_leaders_before_it_have_committed():
+    told: list[str] = []
+    lines = Lines(lambda invariant, _: told.append(invariant))
+    first: Any = Voter(1)
+    write(lines, 1, 0, epoch=6)
+    lines.commit(first, 6, 1)
+    lines.see(2, 0, 0)
+    second: Any = Voter(2)
+    lines.led(second, 7)
+    assert told == ["K5"]
+
+
+def test_but_not_what_one_after_it_has_committed():
+    """It was paused when it had just won, and is looked at later."""
+    told: list[str] = []
+    lines = Lines(lambda invariant, _: told.append(invariant))
+    next_one: Any = Voter(1)
+    write(lines, 1, 0, epoch=8)
+    lines.commit(next_one, 8, 1)
+    lines.see(2, 0, 0)
+    late: Any = Voter(2)
+    lines.led(late, 7)
+    assert told == []

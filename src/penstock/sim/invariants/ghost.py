@@ -87,8 +87,11 @@ class Ghost:
         self._indexes = Indexes()
 
     def touched(self, node: Node) -> None:
-        """An event has happened in this broker."""
+        """An event has happened in this broker. A log in the middle of a cut is not judged: that the power went there,
+        or that the disk failed, is how anybody can see it so."""
         for probe in moved_partitions(node, self._marks.setdefault(node.id, {})):
+            if probe.log in self.cutting:
+                continue
             copy = self.copies.get((node.id, probe.name))
             if copy is None:
                 copy = self.copies[node.id, probe.name] = Copy()

@@ -45,8 +45,8 @@ class Lines:
         self._lines: dict[int, Line] = {}
         self._known: dict[tuple[int, int], Sum] = {}
         """(end of a batch, its epoch) -> the checksum, by whoever had it first"""
-        self._committed: tuple[int, Sum] = (0, 0)
-        """the furthest end that was committed, and the checksum up to there"""
+        self._committed: list[tuple[int, int, Sum]] = [(-1, 0, 0)]
+        """epoch, the furthest end that its leader committed, and the checksum up to there; as they came"""
 
     def forget(self, node_id: int) -> None:
         self._lines.pop(node_id, None)
@@ -70,18 +70,22 @@ class Lines:
         if self._known.setdefault((batch.next, batch.epoch), sum_) != sum_:
             self._tell("K4", f"{node.host} has {batch}, and another log that had it has something else before it")
 
-    def led(self, node: Node) -> None:
-        end, sum_ = self._committed
+    def led(self, node: Node, epoch: int) -> None:
+        """It leads in an epoch that is new to it. One that was paused when it had just won may be seen when another
+        has been elected after it: what that one has committed says nothing of this one."""
+        _, end, sum_ = next(one for one in reversed(self._committed) if one[0] < epoch)
         line = self._lines[node.id]
         if line.end < end:
             self._tell("K5", f"{node.host} leads and ends at {line.end}, {end} was committed")
         elif UNKNOWN not in (sum_, line.sums.get(end, UNKNOWN)) and line.sums[end] != sum_:
             self._tell("K5", f"{node.host} leads with another log than what was committed up to {end}")
 
-    def commit(self, node: Node, high_watermark: int) -> None:
+    def commit(self, node: Node, epoch: int, high_watermark: int) -> None:
         sum_ = self._lines[node.id].sums.get(high_watermark, UNKNOWN)
-        if high_watermark > self._committed[0]:
-            self._committed = (high_watermark, sum_)
+        if high_watermark > self._committed[-1][1]:
+            if self._committed[-1][0] == epoch:
+                self._committed.pop()
+            self._committed.append((epoch, high_watermark, sum_))
 
     def _sum_at(self, start: int) -> Sum:
         if start == 0:

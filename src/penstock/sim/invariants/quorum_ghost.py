@@ -79,8 +79,8 @@ class QuorumGhost:
                 self._tell("K4", f"{node.host}: what was written cannot be read: {fault}")
         if probe.leads:
             if before is None or not before.leads or before.epoch != probe.epoch:
-                self._lines.led(node)
-            self._lines.commit(node, probe.high_watermark)
+                self._lines.led(node, probe.epoch)
+            self._lines.commit(node, probe.epoch, probe.high_watermark)
 
     def _check_past(self, node: Node, before: QuorumProbe, probe: QuorumProbe) -> None:
         if probe.epoch < before.epoch:
