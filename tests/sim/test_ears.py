@@ -15,12 +15,12 @@ from tests.unit.core.replication.copies import described, leader
 def test_a_leader_is_looked_at_before_it_resigns(monkeypatch: pytest.MonkeyPatch) -> None:
     """One event may bring it a smaller ISR and then another leader: what it committed in between counts."""
     led = leader()
-    seen: list[tuple[str, bool]] = []
-    ghost: Any = SimpleNamespace(touched=lambda node: seen.append((node, led.leading is not None)))
+    seen: list[tuple[int, bool]] = []
+    ghost: Any = SimpleNamespace(resigns=lambda node, partition: seen.append((node.id, partition.leading is not None)))
     nobody: Any = None
-    nodes: Any = {"broker-1": "node 1"}
+    nodes: Any = {"broker-1": SimpleNamespace(id=1, ready=True)}
     monkeypatch.setattr(ears, "running_process", lambda: SimpleNamespace(host="broker-1"))
     with Ears(nodes, ghost, nobody, nobody, nobody, nobody, nobody, nobody).open():
         led.follow(described(leader=2, epoch=1))
         led.follow(described(leader=3, epoch=2))
-    assert seen == [("node 1", True)], "once, and while it led"
+    assert seen == [(1, True)], "once, and while it led"

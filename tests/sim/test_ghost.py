@@ -108,3 +108,14 @@ def test_one_that_was_being_cut_with_what_the_cut_leaves(
     scene.goes(FOLLOWER, standing(8, 6))
     scene.comes_back(FOLLOWER, standing(end, 6))
     assert scene.told == told
+
+
+def test_who_leads_late_is_not_held_to_what_the_next_leader_has_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was paused, hears that it leads, and not yet that another does since."""
+    scene = Scene(monkeypatch)
+    scene.ghost.high_watermark["t-0"] = 8
+    scene.moves(FOLLOWER, standing(6, 6)._replace(leads=True, epoch=3, isr=(2,)))
+    assert scene.told == ["R3"]
+    scene.moves(LEADER, standing(8, 8, isr=(1,))._replace(epoch=5))
+    scene.moves(FOLLOWER, standing(6, 6)._replace(leads=True, epoch=4, isr=(2, 3)))
+    assert scene.told == ["R3"]

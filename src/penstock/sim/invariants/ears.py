@@ -104,12 +104,10 @@ class Ears:
         return heard
 
     def _follow(self, follow: Any) -> Any:
-        """One event may bring a leader several changes: the watermark may have moved before it leads no more."""
-
         def heard(partition: Partition, described: Any) -> bool:
             node = None if partition.leading is None else self._nodes.get(running_process().host)
-            if node is not None:
-                self._ghost.touched(node)
+            if node is not None and node.ready:
+                self._ghost.resigns(node, partition)
             is_news: bool = follow(partition, described)
             return is_news
 

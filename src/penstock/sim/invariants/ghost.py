@@ -36,7 +36,7 @@ from penstock.sim.invariants import producers
 from penstock.sim.invariants.batches import Batch, Reading
 from penstock.sim.invariants.copies import Copy, base_of
 from penstock.sim.invariants.indexes import Indexes
-from penstock.sim.probes import Mark, PartitionProbe, moved_partitions, partitions_of
+from penstock.sim.probes import Mark, PartitionProbe, moved_partitions, partitions_of, probe_of
 
 _epoch = attrgetter("epoch")
 
@@ -62,6 +62,8 @@ class Ghost:
         self.copies: dict[tuple[int, str], Copy] = {}
         self._leaders: dict[tuple[str, int], int] = {}
         """(partition, leader epoch) -> who leads"""
+        self._newest: dict[str, int] = {}
+        """partition -> the last epoch in which anybody was seen to lead"""
         self.epoch_starts: dict[tuple[str, int], int] = {}
         """(partition, leader epoch) -> where its leader's log ended when the epoch began"""
         self._lost: dict[tuple[int, str], int] = {}
@@ -95,6 +97,13 @@ class Ghost:
             copy = self.copies.get((node.id, probe.name))
             if copy is None:
                 copy = self.copies[node.id, probe.name] = Copy()
+            self._moved(node, copy, probe)
+
+    def resigns(self, node: Node, partition: Partition) -> None:
+        """A leader is about to lead no more. One event may bring it several changes: the watermark may have moved."""
+        probe = probe_of(partition)
+        copy = self.copies.get((node.id, probe.name))
+        if copy is not None and copy.led == probe.epoch:
             self._moved(node, copy, probe)
 
     def gone(self, node: Node, *, lost_power: bool) -> None:
@@ -235,6 +244,9 @@ class Ghost:
         if other != node.id:
             self._tell("R1", f"{node.host} leads {probe.name} in epoch {probe.epoch}, and broker {other} does")
         self.epoch_starts.setdefault((probe.name, probe.epoch), probe.epoch_start)
+        self._newest[probe.name] = max(probe.epoch, self._newest.get(probe.name, 0))
+        if self._is_late(probe):
+            return
         line = self._line.get(probe.name, [])
         if copy.batches[: len(line)] == line:
             return
@@ -243,6 +255,10 @@ class Ghost:
             if not copy.has(batch):
                 self._tell("R2", f"{node.host} leads {probe.name} without {batch}, which was committed")
                 return
+
+    def _is_late(self, probe: PartitionProbe) -> bool:
+        """It leads, and does not know yet that another does: what that one has committed says nothing of this one."""
+        return probe.epoch < self._newest.get(probe.name, 0)
 
     def _reach(self, node_id: int, probe: PartitionProbe) -> int:
         return self.reach(node_id, probe.name, probe.flushes)
@@ -268,7 +284,7 @@ class Ghost:
             self._tell("P4", f"{where}: {fault}")
 
     def _isr_changed(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
-        committed = self.high_watermark.get(probe.name, 0)
+        committed = 0 if self._is_late(probe) else self.high_watermark.get(probe.name, 0)
         for member in probe.isr:
             had = self._lost.get((member, probe.name), 0)  # where it has not come back, it counts with that
             reach = self._reach(member, probe) if (member, probe.name) in self.copies else had
