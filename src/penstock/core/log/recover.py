@@ -165,7 +165,9 @@ def _scan(loaded: Loaded, disk: Disk, directory: str, recovery_point: int, *, re
             loaded.snapshots.append(segment.base_offset)
         sealed_for = segment.sums.sealed_for(segment.size)
         following = segments[slot + 1] if slot + 1 < len(segments) else None
+        segment.holds_sums = True
         fault = _scan_segment(loaded, segment, recovery_point, following)
+        segment.holds_sums = False
         loaded.end_offset = segment.end_offset
         if fault is None and following is not None:
             fault = _hole_before(following, segment, sealed_for)

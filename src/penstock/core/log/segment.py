@@ -46,6 +46,7 @@ class Segment:
         "disk",
         "end_offset",
         "first_timestamp",
+        "holds_sums",
         "interval",
         "max_timestamp_offset",
         "sealed",
@@ -60,6 +61,8 @@ class Segment:
         self.directory = directory
         self.base_offset = base_offset
         self.interval = interval
+        self.holds_sums = False
+        """The checksum file is not to be touched: what it says is being compared with the batches."""
         """bytes between index entries."""
         self.suffix = suffix
         """`.cleaned` or `.swap` while it is being compacted."""
@@ -301,6 +304,8 @@ class Segment:
 
     def write_sums(self) -> None:
         """Bring the checksum file up to date. Not now is no harm: the entries wait for the next time."""
+        if self.holds_sums:
+            return
         with suppress(OSError):
             self.sums.write()
 
