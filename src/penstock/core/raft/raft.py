@@ -178,11 +178,15 @@ class Raft:
     @property
     def is_caught_up(self) -> bool:
         """All that was committed when this node joined is known to be: by a watermark that a leader has told, and that
-        is past an entry of its own epoch. A snapshot alone is old, and a new leader's first watermark may be too."""
+        is past an entry of its own epoch. A snapshot alone is old, and a new leader's first watermark may be too; but
+        one of this epoch has such an entry, and the log behind it may be empty for as long as nothing is written."""
         if self.is_leading:
             return True
         if self.told_watermark is None or self.high_watermark < self.told_watermark:
             return False
+        snapshot = self.log.snapshot
+        if snapshot is not None and snapshot.epoch == self.epoch:
+            return self.high_watermark >= snapshot.offset
         return self.log.last_epoch == self.epoch and self.high_watermark > self.log.epoch_end(self.epoch - 1).end_offset
 
     @property

@@ -207,6 +207,24 @@ def test_a_follower_takes_a_snapshot_and_goes_on_behind_it():
     assert (bench.log.start_offset, bench.raft.high_watermark, bench.raft.history.kraft_version) == (40, 40, 1)
 
 
+@pytest.mark.parametrize(("epoch", "caught_up"), [(4, True), (2, False)])
+def test_a_snapshot_of_this_epoch_is_enough_while_nothing_is_written_behind_it(epoch: int, caught_up: bool):
+    """An idle cluster whose leader has just made a snapshot of everything: who comes must not wait for the next entry.
+    Of an older epoch it may lack what that epoch committed."""
+    source, _ = with_snapshot()
+    bench, snapshot = Bench(), SnapshotId(40, epoch)
+    data = encode_snapshot((), {}, source.raft.history.control_records(), epoch=epoch, now_ms=1)
+    bench.ask(BeginEpoch(4, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    bench.answer(send, FetchAnswer(Leader(2, 4), snapshot=snapshot))
+    (send,) = bench.sent(FetchSnapshot)
+    bench.answer(send, SnapshotAnswer(Leader(2, 4), snapshot, size=len(data), position=0, data=data))
+    bench.sync()
+    (send,) = bench.sent(Fetch)
+    bench.answer(send, FetchAnswer(Leader(2, 4), high_watermark=40))
+    assert (bench.raft.high_watermark, bench.raft.is_caught_up) == (40, caught_up)
+
+
 def test_a_snapshot_that_came_damaged_is_fetched_again():
     bench, snapshot = Bench(), SnapshotId(40, 2)
     bench.ask(BeginEpoch(4, 2, voter(2).endpoints, voter(1).replica))
