@@ -178,7 +178,8 @@ class MetadataLog:
         return self.log.epochs.at(snapshot.offset - 1) != snapshot.epoch
 
     def _start_at(self, offset: int) -> None:
-        self._lower_recovery_point(offset)
+        """Drop everything and go on there."""
+        self._lower_recovery_point(0)
         self.log.truncate_fully(offset)
 
     def _lower_recovery_point(self, offset: int) -> None:

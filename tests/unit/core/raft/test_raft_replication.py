@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from penstock.base.errors import ErrorCode
 from penstock.broker.formatting import METADATA_DIRECTORY
+from penstock.broker.metadata_log import MetadataLog
 from penstock.core.metadata.image import EMPTY
 from penstock.core.raft.rpc import BeginEpoch, Fetch, FetchAnswer, FetchSnapshot, Leader, SnapshotAnswer
 from penstock.core.raft.snapshot import SnapshotId, encode_snapshot
 from penstock.core.raft.voters import Replica
+from penstock.sim.disk import PowerLoss
+from tests.sim.raft_world import CONFIG
 from tests.unit.core.raft.raft_bench import Bench, voter
 
 
@@ -223,6 +228,39 @@ def test_a_snapshot_of_this_epoch_is_enough_while_nothing_is_written_behind_it(e
     (send,) = bench.sent(Fetch)
     bench.answer(send, FetchAnswer(Leader(2, 4), high_watermark=40))
     assert (bench.raft.high_watermark, bench.raft.is_caught_up) == (40, caught_up)
+
+
+def test_the_power_may_go_anywhere_while_a_snapshot_takes_the_place_of_the_log():
+    """Segments go one after the other: what is missing in between is not damage."""
+    source, _ = with_snapshot()
+    bench, snapshot = Bench(), SnapshotId(40, 2)
+    data = encode_snapshot((), {}, source.raft.history.control_records(), epoch=2, now_ms=1)
+    bench.lead()
+    for name in ("a", "b", "c"):
+        bench.propose(name)
+        bench.sync()
+        bench.log.log._roll(bench.log.end_offset, 0)
+    bench.propose("d")
+    bench.sync()
+    bench.log.save_recovery_point()
+    bench.log.write_snapshot(snapshot, 0, data)
+    ends, step, finished = set(), 0, False
+    while not finished:
+        step += 1
+        disk = copy.deepcopy(bench.disk)
+        log = MetadataLog(disk, CONFIG, bench.clock)
+        disk.power_loss_after(step)
+        try:
+            log.install_snapshot(snapshot)
+            finished = True
+        except PowerLoss:
+            pass
+        disk.crash()
+        again = MetadataLog(disk, CONFIG, bench.clock)
+        again.begin()
+        ends.add(again.end_offset)
+    assert ends == {bench.log.end_offset, snapshot.offset}
+    assert step > 10
 
 
 def test_a_snapshot_that_came_damaged_is_fetched_again():
