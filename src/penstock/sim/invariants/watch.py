@@ -22,7 +22,7 @@ from penstock.sim.invariants.quorum_ghost import QuorumGhost
 from penstock.sim.invariants.share_ears import ShareEars
 from penstock.sim.invariants.share_ghost import ShareGhost
 from penstock.sim.invariants.transaction_ghost import TransactionGhost
-from penstock.sim.probes import PartitionProbe, partitions_of
+from penstock.sim.probes import PartitionProbe, metadata_log_of, partitions_of
 
 
 class Watch:
@@ -62,8 +62,14 @@ class Watch:
 
     def touched(self, node: Node) -> None:
         """An event has happened in this broker."""
-        self._quorum.touched(node)
+        if not self._cuts_metadata(node):
+            self._quorum.touched(node)
         self._look(node)
+
+    def _cuts_metadata(self, node: Node) -> bool:
+        """The power went in the middle of that: nothing of it is as it will be."""
+        cutting = self.ghost.cutting
+        return bool(cutting) and getattr(node.broker, "_quorum", None) is not None and metadata_log_of(node) in cutting
 
     def _look(self, node: Node) -> None:
         """The image first: what a leader does is judged by it."""
