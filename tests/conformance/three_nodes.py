@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from penstock.base.ids import id_text
 from penstock.broker.nodes import copies, free_ports, node_settings
+from penstock.broker.system import SystemRandom
 from penstock.protocol.generated.metadata_request import MetadataRequest, MetadataRequestTopic
 from tests.bad_input.raw_client import RawClient
 
@@ -29,7 +30,7 @@ class ThreeNodes:
 
     def __init__(self, directory: Path, settings: dict[str, str] | None = None) -> None:
         self.directory = directory
-        ports = dict(zip(NODES, free_ports(len(NODES), HOST), strict=True))
+        ports = dict(zip(NODES, free_ports(len(NODES), SystemRandom(), HOST), strict=True))
         self.addresses = {node: f"{HOST}:{ports[node].client}" for node in NODES}
         self.bootstrap = ",".join(self.addresses.values())
         self._processes: dict[int, subprocess.Popen[bytes]] = {}

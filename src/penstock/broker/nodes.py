@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from penstock.broker.system import SystemRandom
+from penstock.base.ports import Random
 
 VOTERS_MAX = 5
 """Nodes beyond these keep no vote: every change of metadata waits for a majority of the voters"""
@@ -68,17 +68,16 @@ def told_host(host: str) -> str:
     return "localhost" if host in _EVERY_ADDRESS else host
 
 
-def free_ports(count: int, host: str = "127.0.0.1") -> list[Ports]:
+def free_ports(count: int, random: Random, host: str = "127.0.0.1") -> list[Ports]:
     """Pairs of ports that were free a moment ago: all are bound at once, so that they differ."""
     address = host if host not in ("", "::") else "0.0.0.0"
     with ExitStack() as held:
-        numbers = [_bind(held.enter_context(socket.socket()), address) for _ in range(2 * count)]
+        numbers = [_bind(held.enter_context(socket.socket()), address, random) for _ in range(2 * count)]
     return [Ports(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
-def _bind(one: socket.socket, address: str) -> int:
+def _bind(one: socket.socket, address: str, random: Random) -> int:
     """To a port of ours that is free; where none is soon found, to one that the system gives."""
-    random = SystemRandom()
     for _ in range(_TRIES):
         with suppress(OSError):
             one.bind((address, _PORTS[random.below(len(_PORTS))]))

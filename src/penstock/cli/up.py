@@ -129,7 +129,9 @@ def _configurations(
 
 def _ports(args: argparse.Namespace, count: int) -> list[Ports]:
     if not args.port:
-        return free_ports(count, args.host)
+        from penstock.broker.system import SystemRandom
+
+        return free_ports(count, SystemRandom(), args.host)
     firsts = [args.port + PORT_STEP * place for place in range(count)]
     return [Ports(first, first + 1) for first in firsts]
 

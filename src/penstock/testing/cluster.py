@@ -126,7 +126,7 @@ class Cluster:
         if len(self.nodes) == 1:
             return {1: dict(self.config)}
         cluster_id = _known_cluster_id(directory) or id_text(random_id(SystemRandom()))
-        ports = dict(zip(self.nodes, free_ports(len(self.nodes), HOST), strict=True))
+        ports = dict(zip(self.nodes, free_ports(len(self.nodes), SystemRandom(), HOST), strict=True))
         settings = node_settings(ports, self.nodes[:VOTERS_MAX], HOST, cluster_id)
         return {node: {**settings[node], **self.config} for node in self.nodes}
 

@@ -12,6 +12,7 @@ from penstock.broker.files import RealDisk
 from penstock.broker.formatting import Identity, format_member
 from penstock.broker.nodes import free_ports
 from penstock.broker.quorum import Quorum
+from penstock.broker.system import SystemRandom
 from penstock.core.raft.voters import Voter, VoterEndpoint
 from penstock.protocol.generated.config_record import ConfigRecord
 
@@ -25,7 +26,8 @@ class Cluster:
     def __init__(self, directory: Path, voters: tuple[int, ...] = (1, 2, 3), *, dynamic: bool = False) -> None:
         self.directory = directory
         numbers = (*voters, 8, 9)
-        self.ports = {number: pair.client for number, pair in zip(numbers, free_ports(len(numbers)), strict=True)}
+        pairs = free_ports(len(numbers), SystemRandom())
+        self.ports = {number: pair.client for number, pair in zip(numbers, pairs, strict=True)}
         self.voters = voters
         self.dynamic = dynamic
         self.nodes: dict[int, Broker] = {}

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from penstock.broker.nodes import free_ports
+from penstock.broker.system import SystemRandom
 from penstock.client import TopicPartition
 from penstock.tables import NotReached, StillLoading, StoreInUse, StoreOfAnother, Table, TableError
 from penstock.tables.follower import Follower
@@ -238,7 +239,7 @@ def test_a_broker_that_is_not_there_is_told(tmp_path):
 def test_a_table_is_served_while_its_broker_is_away_and_goes_on_when_it_is_back(tmp_path, eventually):
     from penstock.client import Producer
 
-    [ports] = free_ports(1)
+    [ports] = free_ports(1, SystemRandom())
     settings = {"listeners": f"PLAINTEXT://127.0.0.1:{ports.client},CONTROLLER://127.0.0.1:{ports.controller}"}
     with Cluster(settings, data_dir=tmp_path / "broker") as cluster:
         make_topic(cluster.bootstrap_servers)

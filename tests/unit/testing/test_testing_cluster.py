@@ -9,6 +9,7 @@ import pytest
 
 from penstock.broker.embedded import Embedded
 from penstock.broker.nodes import free_ports, node_settings
+from penstock.broker.system import SystemRandom
 from penstock.client import Admin, Consumer, Producer, TopicNotFound
 from penstock.testing import Cluster
 
@@ -80,7 +81,7 @@ def described(admin, topic):
 
 
 def test_no_connection_can_be_in_the_way_of_a_node_that_starts_again():
-    numbers = [number for pair in free_ports(10) for number in pair]
+    numbers = [number for pair in free_ports(10, SystemRandom()) for number in pair]
     assert len(set(numbers)) == 20
     first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     assert [number for number in numbers if first <= number <= last] == [], "the system gives these to connections"
@@ -97,7 +98,7 @@ def test_a_node_that_cannot_start_ends_those_that_wait_for_it():
 
 def test_a_node_without_a_majority_can_be_stopped(tmp_path):
     """The other of two never comes: the one waits, and ends when it is asked to."""
-    ports = free_ports(2)
+    ports = free_ports(2, SystemRandom())
     settings = node_settings(dict(enumerate(ports, 1)), [1, 2], "127.0.0.1", "AAAAAAAAQACAAAAAAAAAAQ")
     broker = Embedded(settings[1], str(tmp_path))
     ready = broker.begin()
