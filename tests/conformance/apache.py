@@ -6,16 +6,15 @@ The jars are found by PENSTOCK_KAFKA_JARS or in .cache/kafka/4.3.0/libs of this 
 from __future__ import annotations
 
 import os
-import random
 import shutil
-import socket
 import subprocess
 import time
-from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+from penstock.broker import nodes
+from penstock.broker.system import SystemRandom
 from penstock.protocol.generated.metadata_request import MetadataRequest
 from tests.bad_input.raw_client import Closed, RawClient
 
@@ -25,8 +24,6 @@ CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 START_TIMEOUT_S = 100
 STOP_TIMEOUT_S = 20
 METADATA_VERSION = 12
-PORTS = 10_000, 20_000
-"""below those that the system gives away by itself: a server binds its port seconds after it was found to be free"""
 
 
 def require_component(present: bool, name: str, how: str) -> None:
@@ -45,16 +42,8 @@ def find_jars() -> Path | None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now. All are held until the last is found, so that they differ."""
-    found: list[int] = []
-    with ExitStack() as held:
-        for port in random.sample(range(*PORTS), 100 * count):
-            with suppress(OSError):
-                held.enter_context(socket.create_server(("127.0.0.1", port)))
-                found.append(port)
-            if len(found) == count:
-                return found
-    raise OSError(f"no {count} ports are free among {PORTS[0]} to {PORTS[1]}")
+    """Ports nobody listens on now, and that no connection is given: a server binds its port seconds later."""
+    return [pair.client for pair in nodes.free_ports(count, SystemRandom())]
 
 
 class ApacheKafka:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import pytest
+
 from penstock.sim.invariants.batches import Batch
 from penstock.sim.invariants.metadata_lines import Lines
 
@@ -46,26 +48,17 @@ def test_a_voter_that_goes_on_from_something_else_is_told():
     assert told == ["K4"]
 
 
-def test_who_leads_has_what_leaders_before_it_have_committed():
+@pytest.mark.parametrize(("epoch", "expected"), [(6, ["K5"]), (8, [])])
+def test_who_leads_has_what_leaders_before_it_have_committed_but_not_what_one_after_it_has(
+    epoch: int, expected: list[str]
+):
+    """It may have been paused when it had just won, and be looked at later."""
     told: list[str] = []
     lines = Lines(lambda invariant, _: told.append(invariant))
-    first: Any = Voter(1)
-    write(lines, 1, 0, epoch=6)
-    lines.commit(first, 6, 1)
+    other: Any = Voter(1)
+    write(lines, 1, 0, epoch=epoch)
+    lines.commit(other, epoch, 1)
     lines.see(2, 0, 0)
-    second: Any = Voter(2)
-    lines.led(second, 7)
-    assert told == ["K5"]
-
-
-def test_but_not_what_one_after_it_has_committed():
-    """It was paused when it had just won, and is looked at later."""
-    told: list[str] = []
-    lines = Lines(lambda invariant, _: told.append(invariant))
-    next_one: Any = Voter(1)
-    write(lines, 1, 0, epoch=8)
-    lines.commit(next_one, 8, 1)
-    lines.see(2, 0, 0)
-    late: Any = Voter(2)
-    lines.led(late, 7)
-    assert told == []
+    leader: Any = Voter(2)
+    lines.led(leader, 7)
+    assert told == expected

@@ -78,11 +78,11 @@ def list_groups(args: argparse.Namespace) -> None:
 
 
 def describe_group(args: argparse.Namespace) -> None:
+    other = _OTHERS.get(_type_of(args, args.group))
+    if other is not None:
+        other.describe(args)
+        return
     with make_admin(args) as admin:
-        other = _OTHERS.get(_type_of(args, args.group))
-        if other is not None:
-            other.describe(args)
-            return
         found, lags = admin.group(args.group), admin.lag(args.group)
     clients = {m.member_id: m.client_id for m in found.members}
     result = {
@@ -118,11 +118,11 @@ def describe_group(args: argparse.Namespace) -> None:
 
 
 def list_members(args: argparse.Namespace) -> None:
+    other = _OTHERS.get(_type_of(args, args.group))
+    if other is not None:
+        other.members(args)
+        return
     with make_admin(args) as admin:
-        other = _OTHERS.get(_type_of(args, args.group))
-        if other is not None:
-            other.members(args)
-            return
         found = admin.group(args.group).members
     rows = [(m.client_id, m.host, m.member_id, m.instance_id, [str(t) for t in m.assignment]) for m in found]
     emit(args, found, lambda: table(["CLIENT", "HOST", "MEMBER", "INSTANCE", "PARTITIONS"], rows))
@@ -148,10 +148,8 @@ def show_lag(args: argparse.Namespace) -> None:
 
 
 def _lags(admin: Admin, groups: list[str], streams: list[str]) -> dict[str, list[PartitionLag]]:
-    names = groups or [g.group for g in admin.groups()] + streams
-    return {
-        name: admin.lag_of(admin.group_offsets(name)) if name in streams else admin.lag(name) for name in sorted(names)
-    }
+    names = groups or sorted([g.group for g in admin.groups()] + streams)
+    return {name: admin.lag_of(admin.group_offsets(name)) if name in streams else admin.lag(name) for name in names}
 
 
 def _print_lags(args: argparse.Namespace, found: dict[str, list[PartitionLag]]) -> None:
@@ -230,10 +228,10 @@ def redrive_letters(args: argparse.Namespace) -> None:
 def _others(args: argparse.Namespace) -> list[GroupListing]:
     """Groups that confluent-kafka does not list."""
     from penstock.client import GroupListing
-    from penstock.wire.group_listing import list_groups_of
+    from penstock.wire.group_admin import list_groups as list_by_type
 
     with own_client(args) as client:
-        found = client.run(list_groups_of(client.cluster, *_OTHERS))
+        found = client.run(list_by_type(client.cluster, *_OTHERS))
     return [GroupListing(one.group_id, one.group_state.lower(), one.group_type.lower()) for one in found]
 
 

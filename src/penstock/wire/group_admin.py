@@ -23,12 +23,11 @@ from penstock.wire.conversation import Conversation
 from penstock.wire.routes import ask_coordinator, ask_every_broker
 
 
-def list_groups(cluster: Cluster) -> Conversation[list[ListedGroup]]:
-    """The groups of all brokers."""
-    replies = yield from ask_every_broker(
-        cluster, ListGroupsRequest(), ListGroupsResponse, lambda reply: reply.error_code
-    )
-    return [group for reply in replies for group in reply.groups]
+def list_groups(cluster: Cluster, *types: str) -> Conversation[list[ListedGroup]]:
+    """The groups of all brokers, or those of some types. A broker that knows no types has none of these."""
+    request = ListGroupsRequest(types_filter=list(types))
+    replies = yield from ask_every_broker(cluster, request, ListGroupsResponse, lambda reply: reply.error_code)
+    return [group for reply in replies for group in reply.groups if not types or group.group_type.lower() in types]
 
 
 def describe_group(cluster: Cluster, group_id: str) -> Conversation[DescribedGroup]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from penstock.base.errors import ErrorCode, KafkaError
@@ -63,8 +64,8 @@ class Ears:
         """While it is open, everything that goes through these doors is heard."""
         doors: list[tuple[Any, str, Callable[[Any], Any]]] = [
             (Log, "append", self._append),
-            (Log, "truncate", self._truncate),
-            (Log, "truncate_fully", self._truncate_fully),
+            (Log, "truncate", partial(self._cut, Log.truncation_point)),
+            (Log, "truncate_fully", partial(self._cut, lambda log, offset: 0)),
             (Partition, "check_epoch", self._check_epoch),
             (Partition, "follow", self._follow),
             (Partition, "read", self._read),
@@ -113,18 +114,12 @@ class Ears:
 
         return heard
 
-    def _truncate(self, truncate: Any) -> Any:
-        def heard(log: Log, offset: int) -> None:
-            self._ghost.cutting[log] = log.truncation_point(offset)
-            truncate(log, offset)
-            self._ghost.cutting.pop(log, None)
+    def _cut(self, end_of: Callable[[Log, int], int], cut: Any) -> Any:
+        """`end_of`: where the cut leaves the log, at the least."""
 
-        return heard
-
-    def _truncate_fully(self, truncate_fully: Any) -> Any:
         def heard(log: Log, offset: int) -> None:
-            self._ghost.cutting[log] = 0
-            truncate_fully(log, offset)
+            self._ghost.cutting[log] = end_of(log, offset)
+            cut(log, offset)
             self._ghost.cutting.pop(log, None)
 
         return heard

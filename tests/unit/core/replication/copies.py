@@ -52,6 +52,13 @@ def leader(isr: tuple[int, ...] = (1, 2, 3), *, epoch: int = 0, records: int = 0
     return made
 
 
+def sync(log: Log) -> None:
+    work = log.unsynced()
+    assert work is not None
+    work.run()
+    log.on_synced(work)
+
+
 def write(log: Log, count: int = 1, *, epoch: int = 0) -> None:
     for _ in range(count):
         batch = build_batch([Record.of(b"k", b"v", 0)])

@@ -15,6 +15,7 @@ from tests.unit.core.replication.copies import (
     leader,
     partition,
     place,
+    sync,
     write,
 )
 
@@ -92,10 +93,7 @@ def test_with_a_flush_for_each_message_our_own_copy_counts_only_what_is_synced()
     fetch(led, 2, 3)
     fetch(led, 3, 3)
     assert led.high_watermark == 0
-    work = led.log.unsynced()
-    assert work is not None
-    work.run()
-    led.log.on_synced(work)
+    sync(led.log)
     assert led.advance() and led.high_watermark == 3
 
 
@@ -105,10 +103,7 @@ def test_a_copy_that_comes_to_lead_counts_anew_what_it_has_synced_itself():
     write(led.log, 4)
     led.lead(described(epoch=1, isr=(1,)))
     assert led.high_watermark == 0
-    work = led.log.unsynced()
-    assert work is not None
-    work.run()
-    led.log.on_synced(work)
+    sync(led.log)
     assert led.advance() and led.high_watermark == 4
 
 
