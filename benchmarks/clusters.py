@@ -2,11 +2,9 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +22,9 @@ from servers import (
     answers,
     java,
 )
+
+from penstock.broker.nodes import free_ports
+from penstock.broker.system import SystemRandom
 
 NODES = 3
 CLUSTER_ID = "AAAAAAAAQACAAAAAAAAAAQ"
@@ -118,7 +119,8 @@ class ApacheKafkaTrio(Processes):
         return KAFKA_VERSION
 
     def start(self) -> None:
-        clients, controllers = _free_ports(NODES), _free_ports(NODES)
+        ports = free_ports(NODES, SystemRandom())
+        clients, controllers = [pair.client for pair in ports], [pair.controller for pair in ports]
         voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in enumerate(controllers, 1))
         for node, (client, controller) in enumerate(zip(clients, controllers, strict=True), 1):
             self._format(node, client, controller, voters)
@@ -170,11 +172,3 @@ class PenstockTrio(Processes):
 CLUSTERS: dict[str, type[ApacheKafkaTrio] | type[PenstockTrio]] = {
     each.name: each for each in (ApacheKafkaTrio, PenstockTrio)
 }
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]

@@ -46,7 +46,9 @@ def run(cuts: int = 20, partitions: int = 6, seed: int = 1) -> dict[str, object]
                 try:
                     times = load.flowing(time.monotonic())
                 except AssertionError as fault:
-                    raise AssertionError(f"cut {number}, node {node} {kind}: {fault}") from None
+                    seen = f"leaders {view.leaders(TOPIC)}, controller {view.controller()}"
+                    text = f"cut {number}, node {node} {kind}: {fault}; {seen}; brokers said: {cluster.said()}"
+                    raise AssertionError(text) from None
                 finally:
                     heal(node)
                 acked.setdefault(kind, []).append(times[0])

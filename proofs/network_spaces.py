@@ -18,6 +18,7 @@ from proofs.cluster_up import PENSTOCK, STOP_TIMEOUT_S, ready
 
 PORT = 9092
 CONTROLLER_PORT = 9093
+SAID_CHARACTERS = 8_000
 
 
 def available() -> bool:
@@ -68,6 +69,10 @@ class SpacedCluster:
 
     def host(self, node: int) -> str:
         return f"{self._subnet}.{node}"
+
+    def said(self) -> str:
+        """The last lines of all brokers."""
+        return self._stderr.read_text()[-SAID_CHARACTERS:]
 
     def controllers(self) -> list[str]:
         return [f"{self.host(node)}:{CONTROLLER_PORT}" for node in self.nodes]

@@ -1,5 +1,6 @@
 """`penstock up --nodes N`: each broker a process of its own, in the layout that tools rely on."""
 
+import json
 import os
 import signal
 import subprocess
@@ -67,6 +68,29 @@ def test_any_node_tells_of_all(trio):
     for address in trio.bootstrap.split(","):
         with Admin(address) as admin:
             await_all(admin)
+
+
+def told_of(cluster):
+    return json.loads(run("cluster", "-b", cluster.bootstrap, "--format", "json").stdout)
+
+
+def test_the_quorum_and_the_health_of_copies_are_told(tmp_path):
+    with ClusterUp(tmp_path / "data") as cluster:
+        with Admin(cluster.bootstrap) as admin:
+            admin.create_topic("watched", partitions=3)
+            until(lambda: told_of(cluster)["partitions"]["under_replicated"] == 0, "copies are not in sync")
+        quorum = told_of(cluster)["quorum"]
+        assert [(one["id"], one["role"]) for one in quorum["nodes"] if one["role"] != "voter"] == [
+            (quorum["leader_id"], "leader")
+        ]
+        assert [one["id"] for one in quorum["nodes"]] == [1, 2, 3]
+        lost = next(node for node in (1, 2, 3) if node != quorum["leader_id"])
+        cluster.kill(lost)
+        until(lambda: told_of(cluster)["partitions"]["under_replicated"] == 3, "a lost copy is not told")
+        told = told_of(cluster)
+        assert (told["partitions"]["partitions"], told["partitions"]["without_leader"]) == (3, 0)
+        behind = {one["id"]: one["behind"] for one in told["quorum"]["nodes"]}
+        assert behind[quorum["leader_id"]] == 0 and behind[lost] > 0
 
 
 def test_topics_have_three_copies_by_themselves(trio):

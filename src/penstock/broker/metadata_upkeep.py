@@ -24,14 +24,14 @@ class MetadataUpkeep:
         self._log = metadata
         self._jobs = jobs
         self._synced = synced
-        self._syncing = False
+        self._syncing: asyncio.Future[None] | None = None
         self._snapshotting: asyncio.Future[None] | None = None
 
     def sync(self) -> None:
         """What is appended while a sync runs goes with the next."""
-        work = None if self._syncing else self._log.log.unsynced()
+        work = None if self._syncing is not None else self._log.log.unsynced()
         if work is not None:
-            self._syncing = True
+            self._syncing = asyncio.get_running_loop().create_future()
             self._jobs.run(work.run, lambda outcome: self._on_synced(work, outcome))
 
     def shorten(self, image: Image, controls: Callable[[], Sequence[Control]]) -> None:
@@ -44,11 +44,16 @@ class MetadataUpkeep:
         self._jobs.run(work, lambda outcome: self._on_written(written, outcome))
 
     async def finished(self) -> None:
-        if self._snapshotting is not None:
-            await self._snapshotting
+        """Nothing is under way any more. The log must not be closed before: where a sync fails, one that follows finds
+        nothing left to do, succeeds, and would have the log called durable that is not."""
+        for under_way in (self._syncing, self._snapshotting):
+            if under_way is not None:
+                await under_way
 
     def _on_synced(self, work: SyncWork, outcome: BaseException | None) -> None:
-        self._syncing = False
+        assert self._syncing is not None
+        self._syncing.set_result(None)
+        self._syncing = None
         if outcome is None:
             self._log.log.on_synced(work)
             self._synced(None)

@@ -1,11 +1,19 @@
-"""`penstock cluster`: who is in the cluster."""
+"""`penstock cluster`: who is in the cluster, and whether it is well."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
+from penstock.cli.failures import Failure
 from penstock.cli.options import add_client, make_admin
-from penstock.cli.output import emit, fields, table
+from penstock.cli.output import emit, fields, note, table
+from penstock.cli.own_client import own_client
+
+if TYPE_CHECKING:
+    from penstock.client.admin_types import TopicInfo
+    from penstock.protocol.generated.describe_quorum_response import ReplicaState
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,10 +24,68 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def show(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
         found = admin.cluster()
+        partitions = _health(admin.topics(internal=True))
+    quorum = _quorum(args)
 
     def text() -> None:
         fields({"cluster id": found.cluster_id, "controller": found.controller_id})
         print()
         table(["BROKER", "HOST", "PORT", "RACK"], [(b.id, b.host, b.port, b.rack) for b in found.brokers])
+        print()
+        fields({name.replace("_", " "): value for name, value in partitions.items()})
+        if quorum is not None:
+            print()
+            rows = [(one["id"], one["role"], one["end_offset"], one["behind"]) for one in quorum["nodes"]]
+            table(["NODE", f"QUORUM, EPOCH {quorum['epoch']}", "END", "BEHIND"], rows)
 
-    emit(args, found, text)
+    result = {
+        "cluster_id": found.cluster_id,
+        "controller_id": found.controller_id,
+        "brokers": found.brokers,
+        "partitions": partitions,
+        "quorum": quorum,
+    }
+    emit(args, result, text)
+
+
+def _health(topics: Iterable[TopicInfo]) -> dict[str, int]:
+    every = [partition for topic in topics for partition in topic.partitions]
+    return {
+        "partitions": len(every),
+        "without_leader": sum(one.leader is None for one in every),
+        "under_replicated": sum(len(one.isr) < len(one.replicas) for one in every),
+    }
+
+
+def _quorum(args: argparse.Namespace) -> dict[str, Any] | None:
+    """None where this cluster does not tell: it may be too old for it, or we may not ask."""
+    from penstock.wire.quorum_admin import describe_quorum
+
+    try:
+        with own_client(args) as client:
+            found = client.run(describe_quorum(client.cluster))
+    except Failure as failure:
+        note(f"the metadata quorum is not shown: {failure}")
+        return None
+    end = max((one.log_end_offset for one in found.current_voters), default=0)
+    nodes = [
+        _node(one, "leader" if one.replica_id == found.leader_id else "voter", end) for one in found.current_voters
+    ]
+    nodes += [_node(one, "observer", end) for one in found.observers]
+    return {
+        "leader_id": found.leader_id,
+        "epoch": found.leader_epoch,
+        "high_watermark": found.high_watermark,
+        "nodes": sorted(nodes, key=lambda one: (one["id"], one["role"])),
+    }
+
+
+def _node(one: ReplicaState, role: str, end: int) -> dict[str, Any]:
+    """A node that the leader has not heard of has no end."""
+    known = one.log_end_offset >= 0
+    return {
+        "id": one.replica_id,
+        "role": role,
+        "end_offset": one.log_end_offset if known else None,
+        "behind": end - one.log_end_offset if known else None,
+    }

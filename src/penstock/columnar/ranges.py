@@ -13,7 +13,7 @@ from penstock.columnar.decode import BATCH_BYTES, BATCH_ROWS, Decoder
 from penstock.columnar.schema import COLUMNS
 from penstock.columnar.settings import Options
 from penstock.wire.blocking import Client
-from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Await, Conversation, now
+from penstock.wire.conversation import REQUEST_TIMEOUT_MS, Conversation, now
 from penstock.wire.errors import TimedOut
 from penstock.wire.fetch import Fetcher, Reset, Settings
 from penstock.wire.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
@@ -133,7 +133,6 @@ def _next(fetcher: Fetcher, place: TopicPartition, end: int, timeout_ms: int) ->
     (fetched,) = found
     if fetched.next_offset < end:
         yield from fetcher.request()
-        yield Await([], 0)
     return fetched
 
 

@@ -1,7 +1,7 @@
 """Reading and writing the protocol's primitive types: what the generated messages are made of.
 
 A reader is hostile-proof: it never allocates from a declared count or length that the remaining bytes cannot hold, and
-all bad input raises DecodeError. A writer is a plain bytearray that grows at its end.
+all bad input raises DecodeError. A writer is a plain bytearray that grows at its end, or one that refers to long bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ INT32 = Form(">i")
 UINT32 = Form(">I")
 INT64 = Form(">q")
 FLOAT64 = Form(">d")
+APART_BYTES = 16_384
+"""bytes that cost more to copy than to be sent as a piece of their own."""
 
 
 class Reader:
@@ -234,6 +236,29 @@ class Reader:
         return DecodeError(f"{size} bytes are needed at byte {self.at} and {max(self.end - self.at, 0)} are left")
 
 
+class Pieces(bytearray):
+    """A writer that refers to long bytes where they are, so that they need not be copied once more to be sent."""
+
+    def __init__(self, head: bytes = b"") -> None:
+        super().__init__(head)
+        self._apart: list[tuple[int, memoryview]] = []
+        """bytes that are elsewhere, and how many of our own come before them."""
+        self.size_bytes_apart = 0
+
+    def refer(self, data: Buffer) -> None:
+        self._apart.append((len(self), memoryview(data)))
+        self.size_bytes_apart += len(data)
+
+    def pieces(self) -> list[Buffer]:
+        """All bytes in their order; none is empty. Nothing can be written any more."""
+        found: list[Buffer] = []
+        own, at = memoryview(self), 0
+        for place, data in self._apart:
+            found += [own[at:place], data] if at < place else [data]
+            at = place
+        return [*found, own[at:]] if at < len(own) else found
+
+
 def write_string(out: bytearray, text: str, flexible: bool) -> None:
     raw = text.encode("utf-8", "surrogateescape")
     size = len(raw)
@@ -258,7 +283,10 @@ def write_nullable_string(out: bytearray, text: str | None, flexible: bool) -> N
 
 def write_bytes(out: bytearray, data: Buffer, flexible: bool) -> None:
     write_count(out, len(data), flexible)
-    out += data
+    if len(data) >= APART_BYTES and isinstance(out, Pieces):
+        out.refer(data)
+    else:
+        out += data
 
 
 def write_nullable_bytes(out: bytearray, data: Buffer | None, flexible: bool) -> None:

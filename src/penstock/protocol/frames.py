@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from penstock.base.errors import DecodeError
 from penstock.base.ports import Buffer
-from penstock.protocol.codec import Reader, write_nullable_string
+from penstock.protocol.codec import Pieces, Reader, write_nullable_string
 from penstock.protocol.registry import APIS
 
 LENGTH_BYTES = 4
@@ -126,3 +126,12 @@ def headed_request(head: bytes, correlation_id: int, message: Writable, version:
     message.write(out, version)
     _LENGTH.pack_into(out, 0, len(out) - _LENGTH.size)
     return out
+
+
+def headed_pieces(head: bytes, correlation_id: int, message: Writable, version: int) -> list[Buffer]:
+    """The same frame in pieces to be sent one after the other: long bytes of the message are among them as they are."""
+    out = Pieces(head)
+    _LENGTH.pack_into(out, _CORRELATION_AT, correlation_id)
+    message.write(out, version)
+    _LENGTH.pack_into(out, 0, len(out) + out.size_bytes_apart - _LENGTH.size)
+    return out.pieces()

@@ -143,13 +143,15 @@ class Client:
         assert not self._closed, "the client is closed"
         ticket = Ticket()
         try:
-            link = self._link(self._choose(ask), ask.channel)
+            key = self._choose(ask), ask.channel
+            link = self._link(*key)
         except KafkaError as error:
             ticket.fail(error)
             return ticket
         now_ms = _now_ms()
         if link.connection.admits(now_ms):
             link.send(ask, ticket, now_ms)
+            self._serve(key, selectors.EVENT_WRITE)  # what the socket takes at once needs no look at the selector
         else:
             link.waiting.append((ask, ticket))
             link.take_outbox()

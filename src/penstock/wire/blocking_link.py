@@ -7,6 +7,7 @@ import selectors
 import socket
 import ssl
 from collections import deque
+from itertools import islice
 from typing import Any
 
 from penstock.base.errors import KafkaError
@@ -17,6 +18,8 @@ from penstock.wire.conversation import Ask, Ticket
 from penstock.wire.errors import Disconnected
 
 CONNECT_TIMEOUT_MS = 10_000
+PIECES_AT_ONCE = 64 if hasattr(socket.socket, "sendmsg") else 1
+"""that are handed to the system by one call; not every system takes more than one."""
 
 
 class Link:
@@ -63,7 +66,7 @@ class Link:
 
     def send(self, ask: Ask, ticket: Ticket, now_ms: int) -> None:
         try:
-            data = self.connection.send(
+            pieces = self.connection.send_pieces(
                 ask.message,
                 ticket,
                 now_ms=now_ms,
@@ -74,18 +77,21 @@ class Link:
         except KafkaError as error:
             ticket.fail(error)
             return
-        self.outgoing.append(memoryview(data))
+        self.outgoing.extend(map(memoryview, pieces))
         if not ask.answered:
             ticket.succeed()
 
     def write(self) -> None:
         while self.outgoing:
-            sent = self.socket.send(self.outgoing[0])
+            pieces = list(islice(self.outgoing, PIECES_AT_ONCE))
+            sent = self.socket.sendmsg(pieces) if len(pieces) > 1 else self.socket.send(pieces[0])
             self.connected = True
-            if sent < len(self.outgoing[0]):
-                self.outgoing[0] = self.outgoing[0][sent:]
-                return
-            self.outgoing.popleft()
+            for piece in pieces:
+                if sent < len(piece):
+                    self.outgoing[0] = piece[sent:]
+                    return
+                sent -= len(piece)
+                self.outgoing.popleft()
 
     def read(self) -> None:
         count = self.socket.recv_into(self.connection.buffer())

@@ -16,7 +16,7 @@ from penstock.base.errors import DecodeError, ErrorCode, KafkaError
 from penstock.base.limits import REQUEST_BYTES_MAX
 from penstock.base.ports import Buffer
 from penstock.protocol import registry
-from penstock.protocol.frames import decode_response_header, headed_request, request_head
+from penstock.protocol.frames import decode_response_header, headed_pieces, headed_request, request_head
 from penstock.protocol.generated.api_versions_request import ApiVersionsRequest
 from penstock.protocol.generated.api_versions_response import ApiVersionsResponse
 from penstock.protocol.message import Message
@@ -114,6 +114,23 @@ class Connection:
         version = ticket.version = self.pick_version(message, max_version)
         return self._encode(message, version, ticket, now_ms + timeout_ms, answered, decode)
 
+    def send_pieces(
+        self,
+        message: Request,
+        ticket: Ticket,
+        *,
+        now_ms: int,
+        timeout_ms: int = REQUEST_TIMEOUT_MS,
+        max_version: int | None = None,
+        answered: bool = True,
+    ) -> list[Buffer]:
+        """The same for a caller that can write several pieces: batches are among them, and not copied."""
+        assert self.ready, "no request before the versions are known"
+        version = ticket.version = self.pick_version(message, max_version)
+        frame = headed_pieces(self._head(message.API_KEY, version), self._correlation_id, message, version)
+        self._departed(message.API_KEY, version, ticket, now_ms + timeout_ms, answered)
+        return frame
+
     def pick_version(self, message: Request, max_version: int | None = None) -> int:
         """The newest version of this request that we, the broker and the caller accept."""
         picked = self._picked.get((message.API_KEY, max_version))
@@ -170,15 +187,22 @@ class Connection:
         answered: bool,
         decode: Decode | None = None,
     ) -> Buffer:
-        key = message.API_KEY
+        frame = headed_request(self._head(message.API_KEY, version), self._correlation_id, message, version)
+        self._departed(message.API_KEY, version, ticket, deadline_ms, answered, decode)
+        return frame
+
+    def _head(self, key: int, version: int) -> bytes:
         head = self._heads.get((key, version))
         if head is None:
             head = self._heads[key, version] = request_head(key, version, self._client_id)
-        frame = headed_request(head, self._correlation_id, message, version)
+        return head
+
+    def _departed(
+        self, key: int, version: int, ticket: Ticket, deadline_ms: int, answered: bool, decode: Decode | None = None
+    ) -> None:
         if answered:
             self._in_flight.append(InFlight(self._correlation_id, key, version, ticket, deadline_ms, decode))
         self._correlation_id = (self._correlation_id + 1) % CORRELATION_IDS
-        return frame
 
     def _answer(self, frame: Buffer) -> Ticket | None:
         if not self._in_flight:

@@ -20,6 +20,7 @@ from penstock.protocol.generated.offset_delete_response import OffsetDeleteRespo
 from penstock.wire.assignors import by_topic
 from penstock.wire.cluster import Cluster, CoordinatorKind
 from penstock.wire.conversation import Conversation
+from penstock.wire.errors import check
 from penstock.wire.routes import ask_coordinator, ask_every_broker
 
 
@@ -55,19 +56,21 @@ def delete_group(cluster: Cluster, group_id: str) -> Conversation[None]:
 
 
 def delete_offsets(cluster: Cluster, group_id: str, partitions: Sequence[TopicPartition]) -> Conversation[None]:
+    """The group forgets what it committed in these partitions; the first that is refused is named."""
     topics = [
         OffsetDeleteRequestTopic(
             name=name, partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
         )
         for name, indexes in by_topic(partitions).items()
     ]
-    yield from ask_coordinator(
+    answer = yield from ask_coordinator(
         cluster,
         CoordinatorKind.GROUP,
         group_id,
         OffsetDeleteRequest(group_id=group_id, topics=topics),
         OffsetDeleteResponse,
-        lambda reply: (
-            reply.error_code or next((p.error_code for t in reply.topics for p in t.partitions if p.error_code), 0)
-        ),
+        lambda reply: reply.error_code,
     )
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            check(partition.error_code, None, f"{topic.name}-{partition.partition_index}")

@@ -183,7 +183,6 @@ class Producer:
         while self._sender.batches_queued < left:
             left = self._sender.batches_queued
             yield from self._round()
-        yield Await([], 0)
 
     def serve(self) -> Conversation[None]:
         """For ever: what a shell with a background task runs."""

@@ -13,11 +13,14 @@ import pytest
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.formatting import BOOTSTRAP, META, METADATA_DIRECTORY, format_directory, read_identity
+from penstock.broker.metadata_log import MetadataLog
 from penstock.broker.metadata_snapshots import MetadataSnapshots
+from penstock.broker.metadata_upkeep import MetadataUpkeep
 from penstock.broker.properties import parse_properties
 from penstock.broker.quorum import Quorum
 from penstock.core.log.log import Log
 from penstock.core.metadata.image import Image
+from penstock.core.raft.batches import build_metadata_batch
 from penstock.core.raft.snapshot import encode_snapshot
 from penstock.core.raft.voters import VoterEndpoint
 from penstock.protocol.generated.begin_transaction_record import BeginTransactionRecord
@@ -80,6 +83,13 @@ class LoopJobs:
         held, self.held = self.held or [], None
         for turn in held:
             turn()
+
+
+class LateJobs:
+    """What a job does is done at once, and told a turn later."""
+
+    def run(self, work: Callable[[], T], done: Callable[[T | BaseException], None]) -> None:
+        asyncio.get_running_loop().call_soon(done, _outcome(work))
 
 
 def _outcome(work: Callable[[], T]) -> T | BaseException:
@@ -245,6 +255,28 @@ def test_a_failed_sync_ends_all_writing(bench):
         assert quorum.image.topics == {}
 
     bench.run(fail, close=False)
+
+
+def test_a_log_is_not_closed_over_a_sync_that_failed_and_is_not_told_yet(bench):
+    """A sync after the one that failed finds nothing left to do and succeeds. What the first has lost must not be
+    called durable, or the node takes its own log for damaged at its next start."""
+    features = bench.image().features
+    metadata = MetadataLog(bench.disk, bench.config, bench.clock)
+    end = metadata.end_offset
+    told: list[OSError | None] = []
+
+    async def stop() -> None:
+        upkeep = MetadataUpkeep(metadata, LateJobs(), told.append)
+        metadata.append(build_metadata_batch(topic("lost"), features, now_ms=0), 7, 0)
+        bench.disk.fail_next("sync", errno.EIO, path_contains=".log")
+        upkeep.sync()
+        await upkeep.finished()
+        metadata.close()
+
+    asyncio.run(stop())
+    assert [type(one) for one in told] == [OSError]
+    bench.disk.crash()
+    assert MetadataLog(bench.disk, bench.config, bench.clock).end_offset == end
 
 
 @pytest.mark.parametrize("seed", range(60))

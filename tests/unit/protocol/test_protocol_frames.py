@@ -3,18 +3,21 @@ from __future__ import annotations
 import pytest
 
 from penstock.base.errors import DecodeError
+from penstock.protocol.codec import APART_BYTES
 from penstock.protocol.frames import (
     RequestHeader,
     decode_request_header,
     decode_response_header,
     encode_request_header,
     encode_response_header,
+    headed_pieces,
     headed_request,
     request_head,
     response_frame,
 )
 from penstock.protocol.generated import request_header, response_header
 from penstock.protocol.generated.metadata_request import MetadataRequest
+from penstock.protocol.generated.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from penstock.protocol.registry import APIS
 
 METADATA, API_VERSIONS = 3, 18
@@ -78,3 +81,23 @@ def test_frames_begin_with_the_length_of_what_follows() -> None:
     asked = MetadataRequest()
     head = request_head(METADATA, 8, None)
     assert headed_request(head, 5, asked, 8) == b"\0\0\0\x11" + encode_request_header(header) + asked.encode(8)
+
+
+@pytest.mark.parametrize("version", [8, 12])
+def test_a_frame_in_pieces_has_the_same_bytes_and_long_ones_are_not_copied(version: int) -> None:
+    batches = [memoryview(bytearray(b"x" * size)) for size in (APART_BYTES, 10, APART_BYTES + 1, APART_BYTES)]
+    asked = ProduceRequest(
+        topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(records=one) for one in batches])]
+    )
+    head = request_head(ProduceRequest.API_KEY, version, "client")
+    pieces = headed_pieces(head, 5, asked, version)
+    assert b"".join(pieces) == headed_request(head, 5, asked, version)
+    assert all(pieces)
+    batches[2][0] = ord("y")
+    assert [bytes(piece[:1]) for piece in pieces if len(piece) == APART_BYTES + 1] == [b"y"]
+
+
+def test_a_frame_without_long_bytes_is_one_piece() -> None:
+    asked = MetadataRequest()
+    head = request_head(METADATA, 8, None)
+    assert headed_pieces(head, 5, asked, 8) == [headed_request(head, 5, asked, 8)]

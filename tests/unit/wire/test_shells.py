@@ -17,8 +17,11 @@ from penstock.protocol.frames import decode_request_header, response_frame
 from penstock.protocol.generated.api_versions_response import ApiVersion, ApiVersionsResponse
 from penstock.protocol.generated.heartbeat_request import HeartbeatRequest
 from penstock.protocol.generated.heartbeat_response import HeartbeatResponse
+from penstock.protocol.generated.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from penstock.protocol.generated.produce_response import ProduceResponse
 from penstock.protocol.registry import APIS
 from penstock.wire import aio, blocking
+from penstock.wire.conversation import Ask, Conversation
 from penstock.wire.errors import Disconnected, TimedOut, Violation
 
 Behaviour = Callable[[int, int, int], bytes | None]
@@ -33,6 +36,8 @@ class FakeBroker:
     def __init__(self) -> None:
         self.behave: Behaviour = answer_well
         self.connections = 0
+        self.last = b""
+        """the frame that came last, without its length."""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.bootstrap = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._accept)
@@ -62,6 +67,7 @@ class FakeBroker:
         with suppress(ConnectionError), connection, connection.makefile("rb") as stream:
             while length := stream.read(4):
                 frame = stream.read(int.from_bytes(length, "big"))
+                self.last = frame
                 header, _ = decode_request_header(frame)
                 answer = self._answer(header.api_key, header.api_version, header.correlation_id)
                 if answer == b"":
@@ -122,6 +128,24 @@ def request_twice(request: pytest.FixtureRequest, broker: FakeBroker) -> Request
 
 
 GOOD = HeartbeatResponse(throttle_time_ms=3)
+
+
+def asking(message: ProduceRequest) -> Conversation[Any]:
+    return (yield Ask(None, message, max_version=12))
+
+
+def test_batches_that_a_socket_does_not_take_at_once_arrive_whole(broker: FakeBroker) -> None:
+    def answer(key: int, version: int, correlation_id: int) -> bytes:
+        return response_frame(key, version, correlation_id, ProduceResponse().encode(version))
+
+    broker.behave = answer
+    batches = [bytes([number]) * 3_000_000 for number in range(8)]
+    parts = [PartitionProduceData(index=number, records=data) for number, data in enumerate(batches)]
+    asked = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="t", partition_data=parts)])
+    with blocking.Client(broker.bootstrap) as client:
+        client.run(asking(asked))
+    header, at = decode_request_header(broker.last)
+    assert ProduceRequest.decode(broker.last[at:], header.api_version) == asked
 
 
 def test_requests_share_a_connection(broker: FakeBroker, request_twice: Request) -> None:

@@ -272,7 +272,8 @@ class Log(LogState):
         return self._scrub.next(self.disk, self.segments, self._durability.cuts)
 
     def on_scrubbed(self, outcome: Scrubbed) -> None:
-        if outcome.cuts != self._durability.cuts:
+        """Of bytes that were cut off or replaced while they were read it says nothing: they are read again."""
+        if outcome.cuts != self._durability.cuts or outcome.rewrites != self._scrub.rewrites:
             return
         if outcome.fault is not None:
             self._note_damage(Damage(outcome.base_offset, outcome.fault.position, -1, outcome.fault.reason))

@@ -35,20 +35,33 @@ class Scrubbed(NamedTuple):
     """Nothing is left to look at in this segment."""
     cuts: int
     """How often the log had been cut when the work was made: what is written while it is read may be other bytes."""
+    rewrites: int
+    """And how often other files had taken the place of segments: it may have read either."""
 
 
 class ScrubWork:
     """Opens its own files: it shares nothing with the log."""
 
-    __slots__ = ("base_offset", "cuts", "directory", "disk", "next_base_offset", "position", "sealed", "size")
+    __slots__ = (
+        "base_offset",
+        "cuts",
+        "directory",
+        "disk",
+        "next_base_offset",
+        "position",
+        "rewrites",
+        "sealed",
+        "size",
+    )
 
-    def __init__(self, disk: Disk, segment: Segment, position: int, size: int, cuts: int) -> None:
+    def __init__(self, disk: Disk, segment: Segment, position: int, size: int, cuts: int, rewrites: int) -> None:
         self.disk = disk
         self.directory = segment.directory
         self.base_offset = segment.base_offset
         self.size = size
         self.sealed = segment.sealed
         self.cuts = cuts
+        self.rewrites = rewrites
         self.next_base_offset = segment.end_offset
         self.position = position
 
@@ -71,7 +84,7 @@ class ScrubWork:
                 sums.seal(end, self.next_base_offset)
             sums.write().sync()
         done = fault is not None or end >= self.size
-        return Scrubbed(self.base_offset, self.position, end, fault, made, done, self.cuts)
+        return Scrubbed(self.base_offset, self.position, end, fault, made, done, self.cuts, self.rewrites)
 
     def _walk(self, sums: Sums, making: bool) -> tuple[int, BadBatch | None]:
         file = self.disk.open(names.segment_file(self.directory, self.base_offset, names.LOG))
@@ -99,13 +112,15 @@ class ScrubWork:
 class Scrub:
     """How far the current pass over a log has come."""
 
-    __slots__ = ("_base_offset", "_position", "_size")
+    __slots__ = ("_base_offset", "_position", "_size", "rewrites")
 
     def __init__(self) -> None:
         self._base_offset = -1
         self._position = 0
         self._size = 0
         """of the segment, when the pass came to it: the active one grows"""
+        self.rewrites = 0
+        """how often `repaired` or `compacted` was called"""
 
     def next(self, disk: Disk, segments: Segments, cuts: int) -> ScrubWork | None:
         """What comes next, None at the end of a pass; then the next call begins another."""
@@ -115,13 +130,18 @@ class Scrub:
             if segment.base_offset > self._base_offset:
                 self._base_offset, self._position, self._size = segment.base_offset, 0, segment.size
             if self._position < min(self._size, segment.size):
-                return ScrubWork(disk, segment, self._position, min(self._size, segment.size), cuts)
+                return ScrubWork(disk, segment, self._position, min(self._size, segment.size), cuts, self.rewrites)
         self._base_offset, self._position = -1, 0
         return None
 
-    def again(self, base_offset: int) -> None:
-        """A segment was repaired: look at it once more, and go on from there."""
+    def repaired(self, base_offset: int) -> None:
+        """A segment has other bytes: look at it once more, and go on from there."""
+        self.rewrites += 1
         self._base_offset = base_offset - 1
+
+    def compacted(self) -> None:
+        """Segments have other bytes, perhaps the one in which the pass is: a position in it means nothing any more."""
+        self.repaired(self._base_offset)
 
     def on_scrubbed(self, disk: Disk, segments: Segments, outcome: Scrubbed) -> None:
         """Move on: behind the last sound batch, or, where there is a fault, to the next segment."""

@@ -216,6 +216,7 @@ class LogState:
         self.clean_offset = cleaned.clean_offset
         self._durability.renamed()
         self._reader.forget()
+        self._scrub.compacted()
 
     def _take_repaired(self, repaired: Repaired) -> None:
         segment = repaired.segment
@@ -227,7 +228,7 @@ class LogState:
         self.damage = [one for one in self.damage if one.segment != segment.base_offset]
         for gap in repaired.missing:
             self._note_damage(Damage(segment.base_offset, gap.position, gap.offset, "no good copy was found"))
-        self._scrub.again(segment.base_offset)
+        self._scrub.repaired(segment.base_offset)
 
     def _changing_files(self, change: Callable[[], None]) -> None:
         """Do it; an error half-way leaves files that only a restart sorts out."""

@@ -1,6 +1,9 @@
 """What is true of transactions, whatever coordinators and leaders say: kept from what was committed, batch by batch.
 
-T1  a reader of committed records sees a transactional record only once its transaction is known to be committed
+T1  a reader of committed records sees a transactional record only once its transaction is known to be committed: a
+    marker of that was, or its coordinator has decided so and has yet to hear that all markers are. (A copy that comes
+    back with a marker at or above its watermark takes the transaction for ended, as in Kafka: its snapshot of producers
+    does not tell when it was. Where that marker is lost, another one like it follows.)
 T2  the last stable offset is at most the watermark and the start of every open transaction, and never goes back
 T3  a transaction has one outcome: every marker is what the coordinator decided, and committed, before it was written,
     and ends that transaction, no other; nothing of an epoch that is over follows its marker
@@ -59,9 +62,27 @@ class TransactionGhost:
     def consumed(self, name: str, offset: int) -> None:
         bases = self._bases.get(name, [])
         slot = bisect_right(bases, offset) - 1
-        if slot >= 0 and self._outcomes[name, bases[slot]] is not True:
-            known = self._outcomes[name, bases[slot]]
+        if slot < 0:
+            return
+        known = self._outcomes[name, bases[slot]]
+        if known is False or (known is None and not self._is_being_committed(name, bases[slot])):
             self._tell("T1", f"{name} offset {offset} was read, its transaction is {_WORDS[known]}")
+
+    def _is_being_committed(self, name: str, base: int) -> bool:
+        """Whether the coordinator of the transaction of a batch without a marker is writing markers of a commit."""
+        producer_id, epoch = next(
+            data.producer
+            for (partition, _), batches in self._open.items()
+            if partition == name
+            for data in batches
+            if data.base == base
+        )
+        return any(
+            one.status is Status.PREPARE_COMMIT
+            and one.producer_id == producer_id
+            and one.producer_epoch - 1 <= epoch <= one.producer_epoch
+            for one in self._ids.values()
+        )
 
     def moved(self, where: str, copy: Copy, probe: PartitionProbe) -> None:
         """A copy has moved: where readers of committed records must stop (T2)."""

@@ -211,3 +211,17 @@ def test_a_power_loss_at_any_step_leaves_the_old_file_or_the_new_one(seed: int) 
         assert bool(again.damage) == (left == damaged)
         assert not [path for path in disk.files if path.endswith(".tmp")]
     assert step > 3
+
+
+def test_a_scrub_that_began_before_a_repair_says_nothing_of_what_is_there_after_it() -> None:
+    disk = SimDisk(Random(1))
+    log, donor = filled(disk), filled(SimDisk(Random(2)))
+    disk.flip_bit(FIRST, 8 * 100)
+    scrubbed(log)
+    late = log.scrub()
+    assert late is not None
+    outcome = late.run()
+    assert outcome.fault is not None
+    assert repair(log, donor)
+    log.on_scrubbed(outcome)
+    assert log.damage == []

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.core.log import compaction_job
+from penstock.core.log import compaction_job, scrub
 from penstock.core.log.config import LogConfig
 from penstock.core.log.log import Log
 from penstock.records.batch import iterate
@@ -315,3 +315,31 @@ def test_a_cleaning_of_segments_that_are_gone_is_thrown_away() -> None:
     assert not log.on_cleaned(cleaned, NOW_MS)
     assert offsets_from(log, 0) == [0, 1, 2]
     assert not any(path.endswith(".cleaned") for path in disk.files)
+
+
+@pytest.mark.parametrize("under_way", [False, True], ids=["between two pieces", "while a piece is read"])
+@pytest.mark.parametrize("pieces", range(1, 6))
+def test_a_scrub_is_not_misled_by_a_compaction(monkeypatch: pytest.MonkeyPatch, pieces: int, under_way: bool) -> None:
+    """The next piece of a pass would begin in the middle of a batch of the new file."""
+    monkeypatch.setattr(scrub, "SCRUB_BYTES", 1)
+    disk = SimDisk(Random(1))
+    log = new_log(disk, segment_bytes=900, cleanup_policy=("compact",), file_delete_delay_ms=0)
+    for number in range(24):
+        put(log, size=7 * number, key=b"%d" % (number % 5))
+    work = log.unsynced()
+    assert work is not None
+    work.run()
+    log.on_synced(work)
+    for _ in range(pieces):
+        piece = log.scrub()
+        assert piece is not None
+        log.on_scrubbed(piece.run())
+    piece = log.scrub() if under_way else None
+    job = log.cleaning(NOW_MS, log.end_offset, 1 << 20)
+    assert job is not None
+    assert log.on_cleaned(compaction_job.run(disk, job), NOW_MS)
+    piece = piece or log.scrub()
+    while piece is not None:
+        log.on_scrubbed(piece.run())
+        piece = log.scrub()
+    assert log.damage == []
