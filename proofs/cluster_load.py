@@ -251,7 +251,19 @@ class Load:
         probe = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "probe", **QUIET})
         try:
             for partition, key in enumerate(self.keys):
-                _, end = probe.get_watermark_offsets(TopicPartition(self.topic, partition), timeout=30)
+                end = _end(probe, TopicPartition(self.topic, partition))
                 wait_until(lambda k=key, e=end: reader.positions.get(k, 0) >= e, f"{key} is not read to {end}", 60)  # type: ignore[misc]  # the defaults bind the loop's values
         finally:
             probe.close()
+
+
+def _end(probe: Consumer, partition: TopicPartition) -> int:
+    """Where it ends. librdkafka does not ask again where the leader has moved a moment ago."""
+    ends: list[int] = []
+
+    def ask() -> bool:
+        ends.append(probe.get_watermark_offsets(partition, timeout=30)[1])
+        return True
+
+    wait_until(ask, f"{partition.topic}-{partition.partition} does not tell where it ends", 60)
+    return ends[0]

@@ -11,17 +11,19 @@ from confluent_kafka.admin import AdminClient, PartitionMetadata
 from penstock.base.errors import KafkaError
 from penstock.base.ids import METADATA_TOPIC
 from penstock.protocol.generated.describe_quorum_request import DescribeQuorumRequest, PartitionData, TopicData
+from penstock.protocol.generated.metadata_request import MetadataRequest, MetadataRequestTopic
 from penstock.wire.blocking import Client
 
 QUIET = {"log_level": 2}
 
 
 class View:
-    """Asks any node that answers."""
+    """Asks any node that answers, or each by itself."""
 
     def __init__(self, bootstrap: str, controllers: list[str]) -> None:
         """`controllers`: where their own listeners are."""
         self._controllers = controllers
+        self._brokers = bootstrap.split(",")
         self.admin = AdminClient({"bootstrap.servers": bootstrap, "socket.timeout.ms": 2000, **QUIET})
 
     def leaders(self, topic: str) -> dict[int, int]:
@@ -55,8 +57,25 @@ class View:
         return found[0]
 
     def wait_in_sync(self, topic: str, nodes: Iterable[int], timeout_s: float = 60) -> None:
-        nodes = list(nodes)
-        wait_until(lambda: self.in_sync(topic, nodes), f"nodes {nodes} are not all in sync", timeout_s)
+        """Until every node says so, and names the same leaders: one that was cut off a moment ago still tells of the
+        time before, when all were in sync."""
+        nodes = set(nodes)
+
+        def agreed() -> bool:
+            first, *others = [_standing(address, topic) for address in self._brokers]
+            return all(one == first for one in others) and all(
+                leader >= 0 and nodes <= in_sync for leader, in_sync in first.values()
+            )
+
+        wait_until(agreed, f"nodes {sorted(nodes)} are not all in sync", timeout_s)
+
+
+def _standing(address: str, topic: str) -> dict[int, tuple[int, frozenset[int]]]:
+    """Partition: its leader and who is in sync, as the node at this address tells."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+    with Client(address) as client:
+        (found,) = client.request(None, request, timeout_ms=2000).topics
+    return {one.partition_index: (one.leader_id, frozenset(one.isr_nodes)) for one in found.partitions}
 
 
 def _leader(address: str) -> int:

@@ -1,11 +1,12 @@
 """Whole clusters in simulation, seed by seed, under faults: no invariant is violated and every client finishes.
 
 PENSTOCK_SIM_SEEDS=1-1000, PENSTOCK_SIM_EVENTS=100000 and PENSTOCK_SIM_WORKERS=2 change the size. What is done is kept
-beside the caches, by the tree of src: a run that was ended goes on where it was.
+beside the caches, by the code that a simulation runs: a run that was ended goes on where it was.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -20,6 +21,8 @@ from typing import Any
 from penstock.sim.run import Report, simulate_seed
 
 ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("base", "protocol", "records", "core", "wire", "broker", "sim")
+"""what a simulation is made of; they import nothing of ours besides"""
 RUNS_PER_PROCESS = 10
 """then another takes its place: what a run leaves in memory goes with it"""
 EXAMPLES_MAX = 5
@@ -34,7 +37,12 @@ def run(seeds: str = "", events: int = 0, workers: int = 0, nodes: int = 3) -> d
     done = {one["seed"]: one for one in read_lines(path)}
     run_all([seed for seed in wanted if seed not in done], nodes, events, workers, path)
     results = [one for one in read_lines(path) if one["seed"] in wanted]
-    figures = {"seeds": f"{wanted[0]}-{wanted[-1]}", "nodes": nodes, "events_a_seed": events} | summed(results)
+    figures = {
+        "seeds": f"{wanted[0]}-{wanted[-1]}",
+        "nodes": nodes,
+        "events_a_seed": events,
+        "simulated_code": source_tree(),
+    } | summed(results)
     violated = [f"seed {one['seed']}: {text}" for one in results for text in one["violations"]]
     assert not violated, f"{len(violated)} violations: {'; '.join(violated[:EXAMPLES_MAX])}"
     return figures
@@ -104,6 +112,8 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def source_tree() -> str:
-    """What the code is, whatever else a commit changed."""
-    command = ["git", "rev-parse", "--short=12", "HEAD:src"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    """What the code of a simulation is, whatever else a commit changed."""
+    places = [f"HEAD:src/penstock/{room}" for room in ROOMS]
+    command = ["git", "rev-parse", *places]
+    trees = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return hashlib.sha256(trees.encode()).hexdigest()[:12]

@@ -68,6 +68,8 @@ class Isr:
             await asyncio.sleep(cluster.lag_max_ms / 2000)
             cluster.now_ms = self._clock.monotonic_ms()
             for count, partition in enumerate(list(self._partitions.all())):
+                # One that was about to join, and that the watermark waited for, may have fallen silent.
+                self._partitions.advance(partition)
                 change = partition.laggards()
                 if change is not None:
                     log.info("copies have fallen behind", partition=str(partition.name), in_sync=str(change.members))

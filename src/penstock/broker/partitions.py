@@ -142,9 +142,10 @@ class Partitions:
             self._reconfigure(image, kind, name)
         if delta.changed_brokers:
             for partition in self.all():
+                # The watermark waits for a copy that was about to join the ISR, until its broker is fenced; of a copy
+                # that is not in the ISR yet, the metadata say nothing more than that.
+                self.advance(partition)
                 self._let_join(partition, changes)
-            for partition in list(self.waiters.hearing):
-                self.waiters.heard(partition)
         return changes
 
     def _let_join(self, partition: Partition, changes: Changes) -> None:
@@ -226,7 +227,7 @@ class Partitions:
         return False
 
     def advance(self, partition: Partition) -> None:
-        """A follower has fetched, or the ISR has changed: the watermark may move."""
+        """A follower has fetched or is not waited for any more, or the ISR has changed: the watermark may move."""
         if partition.advance():
             self.waiters.moved(partition, 1)
         if self.waiters.hearing:

@@ -47,6 +47,7 @@ from penstock.wire.positions import Fetched
 from penstock.wire.security import PLAINTEXT, Security
 from penstock.wire.share_consumer import AcknowledgeType, Shared
 from penstock.wire.transactions import Committed, GroupMember, State
+from penstock.wire.within import unpace
 
 T = TypeVar("T")
 Listener = Callable[[Any], Any]
@@ -101,6 +102,7 @@ class _Link(asyncio.BufferedProtocol):
         if self.closed:
             opened.abort()
             return
+        unpace(opened.get_extra_info("socket"))
         opened.write(self.connection.start(self._client.now_ms(), CONNECT_TIMEOUT_MS))
         self._watch()
 

@@ -16,6 +16,7 @@ from penstock.wire.cluster import Broker
 from penstock.wire.connection import Connection
 from penstock.wire.conversation import Ask, Ticket
 from penstock.wire.errors import Disconnected
+from penstock.wire.within import unpace
 
 CONNECT_TIMEOUT_MS = 10_000
 PIECES_AT_ONCE = 64 if hasattr(socket.socket, "sendmsg") else 1
@@ -64,6 +65,11 @@ class Link:
         self.socket = self._open()
         return True
 
+    def reached(self) -> None:
+        """The socket is connected."""
+        self.connected = True
+        unpace(self.socket)
+
     def send(self, ask: Ask, ticket: Ticket, now_ms: int) -> None:
         try:
             pieces = self.connection.send_pieces(
@@ -85,7 +91,8 @@ class Link:
         while self.outgoing:
             pieces = list(islice(self.outgoing, PIECES_AT_ONCE))
             sent = self.socket.sendmsg(pieces) if len(pieces) > 1 else self.socket.send(pieces[0])
-            self.connected = True
+            if not self.connected:
+                self.reached()
             for piece in pieces:
                 if sent < len(piece):
                     self.outgoing[0] = piece[sent:]
@@ -177,7 +184,7 @@ class TlsLink(Link):
         number = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if number:
             raise OSError(number, os.strerror(number))
-        self.connected = True
+        self.reached()
         return self._context.wrap_socket(
             self.socket, server_hostname=self.broker.host, do_handshake_on_connect=False, suppress_ragged_eofs=True
         )

@@ -67,8 +67,9 @@ class Cluster:
         self.controller_id = NO_NODE
         self.wanted: dict[str, None] = {}
         """topics that a refresh asks about, in the order in which they were first needed."""
-        self._failed_ms: dict[int, int] = {}
-        """when a node was last found unreachable; gone once it answers."""
+        self._failed_ms: dict[tuple[str, int], int] = {}
+        """when an address was last found unreachable; gone once it answers. Not by node: the broker that is silent may
+        be connected a second time, as the one that we began with."""
         self._refreshed_ms: int | None = None
         self._stale = True
 
@@ -133,21 +134,31 @@ class Cluster:
 
     def any_node(self, load: Mapping[int, int]) -> int:
         """A node for what any broker can answer. `load`: requests in flight by connected node; the least loaded wins.
-        One that the metadata no longer names does not count: it was fenced, and nobody knows its address any more.
-        Where none is connected: the one that never failed or whose failure is longest ago, known brokers first."""
-        connected = [node for node in load if self.address(node) is not None]
+        One that the metadata no longer names does not count: it was fenced, and nobody knows its address any more. Nor
+        does one whose address has failed since. Where none is connected: the one that never failed or whose failure is
+        longest ago, known brokers first."""
+        connected = [node for node in load if self.address(node) is not None and self._failed_at(node) < 0]
         if connected:
             return min(connected, key=load.__getitem__)
         candidates = [*self.brokers, *(broker.node_id for broker in self.bootstrap)]
-        return min(candidates, key=lambda node: self._failed_ms.get(node, -1))
+        return min(candidates, key=self._failed_at)
 
     def unreachable(self, node: int, now_ms: int) -> None:
-        """A connection to this node broke or could not be made."""
-        self._failed_ms[node] = now_ms
+        """A connection to this node broke or could not be made, or it did not answer in time."""
+        broker = self.address(node)
+        if broker is not None:
+            self._failed_ms[broker.host, broker.port] = now_ms
         self._stale = True
 
     def reached(self, node: int) -> None:
-        self._failed_ms.pop(node, None)
+        broker = self.address(node)
+        if broker is not None:
+            self._failed_ms.pop((broker.host, broker.port), None)
+
+    def _failed_at(self, node: int) -> int:
+        """In ms; -1 where it has not failed since it last answered."""
+        broker = self.address(node)
+        return -1 if broker is None else self._failed_ms.get((broker.host, broker.port), -1)
 
     def check(self) -> None:
         assert all(self.topics[name].topic_id == topic_id for topic_id, name in self.names.items())

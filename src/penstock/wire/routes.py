@@ -22,6 +22,9 @@ from penstock.wire.retries import BACKOFF
 
 T = TypeVar("T")
 
+METADATA_TIMEOUT_MS = 10_000
+"""for one attempt: any broker can answer, so one that says nothing for so long is cut off, and another is asked"""
+
 
 def retrying(cluster: Cluster, attempt: Callable[[], Conversation[T]], timeout_ms: int) -> Conversation[T]:
     """Run `attempt` until it succeeds, fails for good, or the time is over."""
@@ -43,7 +46,7 @@ def retrying(cluster: Cluster, attempt: Callable[[], Conversation[T]], timeout_m
 def refresh(cluster: Cluster, *, all_topics: bool = False, create_topics: bool = False) -> Conversation[None]:
     """One Metadata request to whoever answers."""
     request = cluster.request(all_topics=all_topics, create_topics=create_topics)
-    answer = yield from ask(ANY_NODE, request, MetadataResponse)
+    answer = yield from ask(ANY_NODE, request, MetadataResponse, timeout_ms=METADATA_TIMEOUT_MS)
     cluster.learn(answer, (yield from now()))
 
 

@@ -115,6 +115,18 @@ def test_any_node_is_the_least_loaded_connection_or_the_address_that_failed_long
     assert known.any_node({}) == 2
 
 
+def test_a_broker_that_was_silent_is_not_asked_under_another_name() -> None:
+    """The one that we began with is connected by its address, and again by its id."""
+    known = Cluster([("host1", 9001)])
+    known.learn(metadata(), 0)
+    assert known.any_node({-1: 0, 2: 5}) == -1
+    known.unreachable(1, 10)
+    assert known.any_node({-1: 0, 2: 5}) == 2
+    assert known.any_node({-1: 0}) == 2, "another is connected to first"
+    known.reached(1)
+    assert known.any_node({-1: 0, 2: 5}) == -1
+
+
 def test_a_connection_to_a_node_that_the_metadata_no_longer_names_is_not_any_node() -> None:
     """It was fenced when the last answer came, and its address went with it: asked for ever, nothing would be heard."""
     known = cluster()

@@ -29,6 +29,7 @@ from penstock.base.slices import Slice
 from penstock.broker.network.budget import Budget
 from penstock.broker.network.reply import CloseConnection, Parts, Reply
 from penstock.broker.network.session import Session
+from penstock.wire.within import unpace
 
 _LENGTH = Struct(">i")
 _FIRST_BYTES = RECEIVE_BUFFER_BYTES // 2
@@ -102,6 +103,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES_MAX)
+        unpace(transport.get_extra_info("socket"))
         self.last_active_ms = self._door.clock.monotonic_ms()
         self.session = self._door.admit(self, self._transport)
         if self.session is None:
