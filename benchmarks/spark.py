@@ -1,13 +1,14 @@
-"""`format("penstock")` against Spark's own Kafka connector on the same broker, in the same run, alternating.
+"""`format("penstock")` on Penstock against Spark's own connector, on Apache Kafka and on the same broker, in one run.
 
-Each side is a Spark session in a process of its own, with the same settings; both live through the whole run, and one
-waits while the other is measured. Only a full run (the default sizes and at least three rounds on Penstock) writes
+Each format has a Spark session in a process of its own, with the same settings; both live through the whole run, as do
+both brokers, and all wait while one is measured. Only a full run (the default sizes and at least three rounds) writes
 docs/proofs/bench-spark.json and the table of docs/benchmarks.md; any other prints its table and leaves its JSON in
 .cache/bench.
 
     python benchmarks/spark.py                        the full run: an hour on two cores
     python benchmarks/spark.py --quick                one short round, to see that everything works
-    python benchmarks/spark.py --broker kafka         against Apache Kafka instead of Penstock
+    python benchmarks/spark.py --broker kafka         both formats on Apache Kafka alone
+    python benchmarks/spark.py --broker penstock      both formats on Penstock alone
     python benchmarks/spark.py --only stream          some steps of: read, write, first, stream, memory
     python benchmarks/spark.py --theirs write.kafka.batch.size=524288    an option for one side alone
 """
@@ -22,7 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ import spark_report
 import spark_topics as topics
 from ports import free_port
 from servers import REPOSITORY, ApacheKafka, Penstock, Server, ServerFailed, start
-from spark_report import OURS, SIDES, THEIRS
+from spark_report import APACHE, OURS, THEIRS
 from spark_sides import Side, connector_version
 from spark_steps import Bench, Sizes, Values, first_row, read, read_tenth, records_topic, stream, write
 
@@ -48,43 +49,52 @@ WARM_STREAM_S = 5
 ROOM_SHARE = 4
 """times the records of the largest size that have to be free for the broker: read, written by both, not yet deleted."""
 
-Step = Callable[[Side], Values]
+OFTEN = "log.retention.check.interval.ms=1000"
+"""how often brokers look for what is too old: see `topics.BRIEF`"""
 
 
-class LoneKafka(ApacheKafka):
-    """Consumer groups and transactions work on one node only where their topics are told that there is no other."""
-
+class BriefKafka(ApacheKafka):
     def prepare(self, directory: Path, port: int) -> None:
         super().prepare(directory, port)
         with (directory / "server.properties").open("a") as properties:
-            for topic in ("offsets.topic", "transaction.state.log"):
-                properties.write(f"{topic}.replication.factor=1\n")
-            properties.write("transaction.state.log.min.isr=1\n")
+            properties.write(f"{OFTEN}\n")
 
 
 class BriefPenstock(Penstock):
-    """Looks every second for what is too old: see `topics.BRIEF`."""
-
     def command(self, directory: Path, port: int) -> list[str]:
-        return [*super().command(directory, port), "--set", "log.retention.check.interval.ms=1000"]
+        return [*super().command(directory, port), "--set", OFTEN]
 
 
-BROKERS: dict[str, type[Server]] = {each.name: each for each in (BriefPenstock, LoneKafka)}
+BROKERS: dict[str, type[Server]] = {each.name: each for each in (BriefPenstock, BriefKafka)}
+BOTH = "both"
 
 
-def run(bench: Bench, sides: list[Side], names: list[str], rounds: int) -> spark_report.Rounds:
-    """A smaller round that is not counted, then the rounds. Each step is done by both sides in turn before the next."""
-    _prepare(bench, names)
-    collected: spark_report.Rounds = {side.name: {} for side in sides}
+@dataclass(frozen=True)
+class Contestant:
+    """One of those that are compared: a session, and the broker that it uses."""
+
+    name: str
+    side: Side
+    bench: Bench
+
+
+Step = Callable[[Bench, Side], Values]
+
+
+def run(contestants: list[Contestant], names: list[str], rounds: int) -> spark_report.Rounds:
+    """A smaller round that is not counted, then the rounds. Each step is done by all in turn before the next."""
+    for bench in {one.bench.address: one.bench for one in contestants}.values():
+        _prepare(bench, names)
+    collected: spark_report.Rounds = {one.name: {} for one in contestants}
     for number in range(rounds + 1):
         warming = number == 0
-        for name, step in _steps(bench, names, warming):
-            # Who comes first alternates too: neither always meets the cooler or the warmer machine.
-            for side in sides if number % 2 else reversed(sides):
-                _note(f"{'warming up' if warming else f'round {number} of {rounds}'}: {name}: {side.name}")
-                values = step(side)
+        for name, step in _steps(contestants[0].bench.sizes, names, warming):
+            # Who comes first alternates too: nobody always meets the cooler or the warmer machine.
+            for one in contestants if number % 2 else reversed(contestants):
+                _note(f"{'warming up' if warming else f'round {number} of {rounds}'}: {name}: {one.name}")
+                values = step(one.bench, one.side)
                 for key, value in () if warming else values.items():
-                    collected[side.name].setdefault(key, []).append(value)
+                    collected[one.name].setdefault(key, []).append(value)
     return collected
 
 
@@ -97,40 +107,56 @@ def _prepare(bench: Bench, names: list[str]) -> None:
         topics.fill(bench.address, records_topic(size), bench.sizes.records, size)
 
 
-def _steps(bench: Bench, names: list[str], warming: bool) -> Iterator[tuple[str, Step]]:
-    sizes = bench.sizes
+def _steps(sizes: Sizes, names: list[str], warming: bool) -> Iterator[tuple[str, Step]]:
     share = sizes.warm_share if warming else 1.0
     stream_s = (0, WARM_STREAM_S) if warming else (sizes.stream_warm_s, sizes.stream_s)
     for size in sizes.value_bytes:
         if "read" in names:
-            yield f"read {size} B", lambda side, size=size: read(bench, side, size, share)
+            yield f"read {size} B", lambda bench, side, size=size: read(bench, side, size, share)
         if "write" in names:
-            yield f"write {size} B", lambda side, size=size: write(bench, side, size, share)
+            yield f"write {size} B", lambda bench, side, size=size: write(bench, side, size, share)
     if "memory" in names:
-        yield "memory", lambda side: read_tenth(bench, side) if side.name == OURS else {}
+        yield "memory", lambda bench, side: read_tenth(bench, side) if side.name == OURS else {}
     if "first" in names:
-        yield "first row", lambda side: first_row(bench, side, TINY_TOPIC)
+        yield "first row", lambda bench, side: first_row(bench, side, TINY_TOPIC)
     if "stream" in names:
-        yield "stream", lambda side: stream(bench, side, *stream_s)
+        yield "stream", lambda bench, side: stream(bench, side, *stream_s)
 
 
 @contextmanager
-def running(broker: str, memory: str, data: Path) -> Iterator[tuple[str, list[Side], Path]]:
-    """A broker on an empty directory and both sessions; none of them is left behind, nor what they wrote."""
+def running(options: argparse.Namespace) -> Iterator[list[Contestant]]:
+    """Brokers on empty directories and both sessions; none of them is left behind, nor what they wrote."""
     SCRATCH.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=SCRATCH, prefix="spark-")))
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=data, prefix="penstock-bench-")))
-        server, port = BROKERS[broker](), free_port()
-        server.prepare(directory, port)
-        started = start(server, directory, port)
-        stack.callback(started.kill)
-        sides = []
-        for name in SIDES:
+        benches = {
+            name: Bench(_start(stack, name, options.data), options.sizes, scratch, options.more, options.exactly_once)
+            for name in _brokers(options.broker)
+        }
+        sides = {}
+        for name in (THEIRS, OURS):
             (scratch / name).mkdir()
-            sides.append(Side(name, scratch / name, memory))
-            stack.callback(sides[-1].close)
-        yield started.address, sides, scratch
+            sides[name] = Side(name, scratch / name, options.memory)
+            stack.callback(sides[name].close)
+        same = next(iter(benches.values()))
+        contestants = [Contestant(name, side, same) for name, side in sides.items()]
+        if options.broker == BOTH:
+            contestants.insert(0, Contestant(APACHE, sides[THEIRS], benches[BriefKafka.name]))
+        yield contestants
+
+
+def _brokers(chosen: str) -> list[str]:
+    """The one that both formats use first."""
+    return list(BROKERS) if chosen == BOTH else [chosen]
+
+
+def _start(stack: ExitStack, name: str, data: Path) -> str:
+    directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=data, prefix=f"penstock-bench-{name}-")))
+    server, port = BROKERS[name](), free_port()
+    server.prepare(directory, port)
+    started = start(server, directory, port)
+    stack.callback(started.kill)
+    return started.address
 
 
 def describe(options: argparse.Namespace) -> dict[str, Any]:
@@ -143,7 +169,7 @@ def describe(options: argparse.Namespace) -> dict[str, Any]:
         "versions": {
             "Spark": connector_version(),
             "its Kafka connector": connector_version(),
-            f"broker {options.broker}": BROKERS[options.broker]().version(),
+            **{f"broker {name}": BROKERS[name]().version() for name in _brokers(options.broker)},
             "Python": tools["Python"],
             "Java": tools["Java"],
         },
@@ -181,7 +207,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help=f"how often each side is measured (default {FULL_ROUNDS})")
     parser.add_argument("--quick", action="store_true", help="few records, one round unless --rounds says otherwise")
     parser.add_argument("--only", default=",".join(STEPS), help=f"which of {', '.join(STEPS)}")
-    parser.add_argument("--broker", choices=tuple(BROKERS), default=Penstock.name)
+    parser.add_argument("--broker", choices=(BOTH, *BROKERS), default=BOTH)
     parser.add_argument("--memory", default="3g", help="of each JVM (default 3g)")
     parser.add_argument("--data", type=Path, default=SCRATCH, help="where the broker keeps its records (%(default)s)")
     parser.add_argument("--exactly-once", action="store_true", help="our stream writes in transactions")
@@ -218,12 +244,12 @@ def _more(side: str, given: list[str]) -> dict[str, dict[str, str]]:
 
 def is_full(options: argparse.Namespace) -> bool:
     whole = options.sizes == FULL and set(options.steps) == set(STEPS) and not options.more
-    return whole and options.broker == Penstock.name and not options.exactly_once and options.rounds >= FULL_ROUNDS
+    return whole and options.broker == BOTH and not options.exactly_once and options.rounds >= FULL_ROUNDS
 
 
-def check_room(data: Path, sizes: Sizes) -> None:
+def check_room(data: Path, sizes: Sizes, brokers: int) -> None:
     data.mkdir(parents=True, exist_ok=True)
-    needed, free = ROOM_SHARE * sizes.records * max(sizes.value_bytes), shutil.disk_usage(data).free
+    needed, free = brokers * ROOM_SHARE * sizes.records * max(sizes.value_bytes), shutil.disk_usage(data).free
     if free < needed:
         raise ServerFailed(f"{needed / 1e9:.0f} GB are needed in {data}, and {free / 1e9:.0f} GB are free")
 
@@ -234,10 +260,9 @@ def main(arguments: list[str]) -> int:
     # Ended from outside it still ends what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        check_room(options.data, options.sizes)
-        with running(options.broker, options.memory, options.data) as (address, sides, scratch):
-            bench = Bench(address, options.sizes, scratch, options.more, options.exactly_once)
-            collected = run(bench, sides, options.steps, options.rounds)
+        check_room(options.data, options.sizes, len(_brokers(options.broker)))
+        with running(options) as contestants:
+            collected = run(contestants, options.steps, options.rounds)
     except ServerFailed as failure:
         print(f"benchmark: {failure}", file=sys.stderr)
         return 1

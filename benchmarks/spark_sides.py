@@ -1,4 +1,4 @@
-"""The two that are compared, each a Spark session in a process of its own that waits while the other is measured."""
+"""The two formats that are compared, each a session in a process of its own that waits while the other is measured."""
 
 from __future__ import annotations
 

@@ -58,9 +58,19 @@ def document(measured):
     return facts | {"versions": {"Spark": "4.2.0"}, "rounds": 3, "records": 5_000_000, "rows": summary(measured)}
 
 
-def test_the_table_names_both_sides_with_their_spread():
-    text = report.markdown(document({"kafka": {"write_1000": [80.0, 90.0, 70.0]}, "penstock": {"write_1000": [200.0]}}))
-    assert "| write 1000 B | k records/s | 80 (70–90) | 200 (200–200) | 2.5 | ≥ 2 x | yes |" in text.splitlines()
+def test_it_is_judged_beside_the_connector_on_either_broker():
+    found = summary({"kafka": {"read_100": [110.0]}, "apache": {"read_100": [90.0]}, "penstock": {"read_100": [200.0]}})
+    entry = found["read_100"]
+    assert (entry["times_better"], entry["met"]) == (1.82, False)
+    assert (entry["times_better_than_apache"], entry["met_against_apache"]) == (2.22, True)
+    assert report.unmet({"rows": found}) == ["read 100 B, every column: 1.82 where ≥ 2 x is required"]
+
+
+def test_the_table_names_all_sides_with_their_spread():
+    measured = {"kafka": {"write_1000": [80.0, 90.0, 70.0]}, "apache": {"write_1000": [100.0]}}
+    text = report.markdown(document(measured | {"penstock": {"write_1000": [190.0]}}))
+    figures = "| 80 (70–90) | 100 (100–100) | 190 (190–190) | ≥ 2 x | 2.4 | yes | 1.9 | **no** |"
+    assert f"| write 1000 B | k records/s {figures}" in text.splitlines()
     assert "5,000,000 records" in text
 
 
@@ -85,6 +95,7 @@ def test_the_other_table_of_the_page_is_left_alone(tmp_path):
         ["--sizes", "100"],
         ["--rounds", "1"],
         ["--broker", "kafka"],
+        ["--broker", "penstock"],
         ["--only", "read"],
         ["--theirs", "write.kafka.batch.size=9"],
     ],
