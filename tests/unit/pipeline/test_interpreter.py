@@ -6,8 +6,11 @@ import importlib.util
 import socket
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from zipimport import zipimporter
 
+import pyspark
 import pytest
 
 from penstock.pipeline import daemon, interpreter
@@ -57,3 +60,34 @@ def test_a_connection_of_tcp_is_left_to_find_its_room() -> None:
         before = connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
         assert daemon.with_room(lambda to_spark, _: 7)(connection, True) == 7
         assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == before
+
+
+def test_an_archive_of_modules_is_read_anew_only_where_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, read = tmp_path / "modules.zip", []
+    with zipfile.ZipFile(archive, "w") as first:
+        first.writestr("one.py", "")
+    found = zipimporter(str(archive))
+    monkeypatch.setitem(sys.path_importer_cache, str(archive), found)
+    archives = daemon.Archives(lambda of: read.append(of.archive))
+    archives.invalidate(found)
+    assert read == [], "it is as it was when the daemon began"
+    with zipfile.ZipFile(archive, "a") as more:
+        more.writestr("another.py", "")
+    archives.invalidate(found)
+    archives.invalidate(found)
+    assert read == [str(archive)]
+    archive.unlink()
+    archives.invalidate(found)
+    assert read == [str(archive)] * 2, "what is to be done about one that is gone is for Python to know"
+
+
+def test_an_archive_that_came_later_is_read() -> None:
+    read = []
+    archives = daemon.Archives(lambda of: read.append(of.archive))
+    (later,) = Path(pyspark.__file__).parent.glob("python/lib/pyspark.zip")
+    found = zipimporter(str(later))
+    archives.invalidate(found)
+    archives.invalidate(found)
+    assert read == [str(later)]
