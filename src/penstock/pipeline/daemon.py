@@ -102,7 +102,7 @@ def with_room(work: Callable[[socket.socket, bool], int]) -> Callable[[socket.so
 if __name__ == "__main__":
     load(sys.argv[1])
     archives = Archives(zipimporter.invalidate_caches)
-    zipimporter.invalidate_caches = lambda self: archives.invalidate(self)  # type: ignore[method-assign]
+    zipimporter.invalidate_caches = lambda self: archives.invalidate(self)  # type: ignore[method-assign]  # of our own process
     daemon.worker = with_room(daemon.worker)  # type: ignore[assignment]  # it is called by position
     gc.collect()
     gc.freeze()

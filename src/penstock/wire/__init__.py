@@ -9,8 +9,8 @@ find the right broker and try again), `produce.Producer` and `transactions.Trans
 `tls.context`.
 
 Invariants:
-1. Only `blocking`, its links, `aio` and `tls` know sockets, files, loops, clocks and chance; everywhere else time and
-   chance are arguments or replies.
+1. Only `blocking`, its links, `aio`, `tls` and `within` know sockets, files, loops, clocks and chance; everywhere else
+   time and chance are arguments or replies.
 2. Answers of a connection complete in the order of their requests, or the connection is closed.
 3. A batch keeps its sequence until its fate is known: it is stamped anew only after a refusal that says "not appended".
 4. A fetch position moves forward only over whole batches, and never past a truncation that went unnoticed.

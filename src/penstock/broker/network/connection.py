@@ -29,7 +29,6 @@ from penstock.base.slices import Slice
 from penstock.broker.network.budget import Budget
 from penstock.broker.network.reply import CloseConnection, Parts, Reply
 from penstock.broker.network.session import Session
-from penstock.wire.within import unpace
 
 _LENGTH = Struct(">i")
 _FIRST_BYTES = RECEIVE_BUFFER_BYTES // 2
@@ -101,6 +100,8 @@ class Connection(asyncio.BufferedProtocol):
         return self._pauses > 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        from penstock.wire.within import unpace  # noqa: PLC0415 a broker starts without any of the client
+
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES_MAX)
         unpace(transport.get_extra_info("socket"))
