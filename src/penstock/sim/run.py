@@ -125,6 +125,10 @@ class Run:
         }
         if "bit-flip" in options.faults:
             configs |= _SCRUBBING
+        if "lost-disk" in options.faults:
+            # With one copy in sync enough, a broker that has lost its disk may come to lead before anybody knows:
+            # it was in the ISR, and the other one that is, and has everything, is cut off (KIP-966 is for two).
+            configs["min.insync.replicas"] = str(options.min_insync)
         if options.racks:
             configs["replica.selector.class"] = _CLOSEST
         self.cluster = SimCluster(
