@@ -10,6 +10,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from metrics_fakes import FakeClock
+
 from penstock.base.errors import ErrorCode
 from penstock.broker.isr import Isr
 from penstock.broker.partitions import Partitions
@@ -31,17 +33,6 @@ IMAGE = Image(
 LAG_MAX_MS = 30_000
 
 
-class HandClock:
-    def __init__(self) -> None:
-        self.now_ms = 0
-
-    def wall_ms(self) -> int:
-        return self.now_ms
-
-    def monotonic_ms(self) -> int:
-        return self.now_ms
-
-
 class NoJobs:
     def run(self, work: Callable[[], Any], done: Callable[[Any], None]) -> None:
         raise AssertionError("nothing is to be done on the side")
@@ -51,7 +42,7 @@ class Stalled:
     """Broker 1 leads with 2 in sync; 3 has caught up, was not let in, and has fallen silent since."""
 
     def __init__(self) -> None:
-        self.clock = HandClock()
+        self.clock = FakeClock()
         self.partitions = Partitions(
             SimDisk(Random(1)), "", self.clock, NoJobs(), SystemRandom(), Waiters(), 1, lambda *_: {}
         )
