@@ -8,6 +8,8 @@ ROWS = (
     Row("produce_1000", "produce 1000 B batched", "MB/s", True, ratio=2.5, digits=0),
     Row("single", "one record a request", "k req/s", True, ratio=6, digits=1),
     Row("single_cpu", "its CPU of all brokers each", "us", digits=1),
+    Row("single_first", "one record a request, the first after the start", "k req/s", True, digits=1),
+    Row("single_first_cpu", "its CPU of all brokers each", "us", digits=1),
     Row("flush_100", "produce 100 B batched, flush.messages=1", "M msg/s", True),
     Row("flush_100_cost", "what that costs: times slower than without", "x"),
     Row("flush_single", "one record a request, flush.messages=1", "k req/s", True, digits=2),

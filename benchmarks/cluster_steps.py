@@ -14,17 +14,20 @@ PARTITIONS = 6
 COPIES = {"replicas": 3, "configs": "min.insync.replicas=2"}
 SYNCED = {"replicas": 3, "configs": "min.insync.replicas=2,flush.messages=1"}
 ALL = {"connections": PARTITIONS, "acks": -1}
+LIMIT_S = 60.0
+"""for a load that ends with its records"""
 NEVER_MS = 60_000.0
 """stands for a delay that grows for as long as the load goes on"""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Seconds that a load takes."""
+    """Seconds that a load takes, and the requests of the one that ends with them."""
 
     settle_s: float = 5.0
     warm_s: float = 8.0
     load_s: float = 10.0
+    single_first: int = 10_000
     e2e_warm_s: float = 5.0
     e2e_s: float = 20.0
     transactions_warm_s: float = 5.0
@@ -37,6 +40,7 @@ QUICK = replace(
     settle_s=1.0,
     warm_s=1.5,
     load_s=2.0,
+    single_first=1_000,
     e2e_warm_s=1.0,
     e2e_s=3.0,
     transactions_warm_s=1.0,
@@ -67,6 +71,14 @@ class Bench:
 def idle(bench: Bench) -> Values:
     time.sleep(bench.sizes.settle_s)
     return {"memory_idle": bench.server.usage().rss_bytes / 1e6}
+
+
+def single_first(bench: Bench) -> Values:
+    """Without warming up, on purpose: what a test suite or a short-lived cluster sees."""
+    load(bench.server, "create", topic="single-first", partitions=PARTITIONS, **COPIES)
+    options = {**SINGLE, **ALL, "topic": "single-first", "records": bench.sizes.single_first}
+    measured = load(bench.server, "produce", seconds=LIMIT_S, **options)
+    return {"single_first": measured.result["records_per_s"] / 1e3, "single_first_cpu": cpu_us(measured)}
 
 
 def produce_100(bench: Bench) -> Values:
@@ -129,6 +141,7 @@ def memory_after_load(bench: Bench) -> Values:
 # In the order in which they run on a fresh cluster.
 STEPS = {
     "idle": Step(idle, ("memory_idle",)),
+    "single_first": Step(single_first, ("single_first", "single_first_cpu")),
     "produce_100": Step(produce_100, ("produce_100", "produce_100_cpu")),
     "produce_1000": Step(produce_1000, ("produce_1000",)),
     "single": Step(single, ("single", "single_cpu")),

@@ -7,6 +7,7 @@ stream and as a Spark batch.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -319,6 +320,39 @@ def session_windows(pipeline: Pipeline) -> None:
 
 
 @case(
+    [("in", "a", 3, 10), ("in", "a", 7, 30), ("in", "a", 5, 20), ("in", "end", 0, END)],
+    {
+        "most": [
+            (("a", 10, 10), 3, 10),
+            (("a", 30, 30), 7, 30),
+            (("a", 10, 10), None, 10),
+            (("a", 30, 30), None, 30),
+            (("a", 10, 30), 7, 30),
+            (("end", END, END), 0, END),
+        ],
+        "sum": [(("a", 10, 30), 15, 30)],
+    },
+    tables="most sum",
+)
+def session_windows_reduced_and_aggregated(pipeline: Pipeline) -> None:
+    sessions = numbers(pipeline).group_by_key()
+    sessions.windowed_by(SessionWindows.of(10, grace=50)).reduce(max).to("most")
+    closed = sessions.windowed_by(SessionWindows.of(10, grace=50), on_close=True)
+    closed.aggregate(int, operator.add, merge=operator.add).to("sum")
+
+
+@case(
+    [("in", "a", "x", 1), ("more", "a", 4, 2), ("more", "a", 5, 12), ("in", "end", "e", END), ("more", "end", 0, END)],
+    {"out": [(("a", 0, 10), 5, 2), (("a", 10, 20), 5, 12)]},
+    tables="out",
+)
+def cogroup_in_windows(pipeline: Pipeline) -> None:
+    both_streams = words(pipeline).group_by_key().cogroup(lambda total, value: total + 1)
+    both_streams = both_streams.cogroup(numbers(pipeline, "more").group_by_key(), operator.add)
+    both_streams.windowed_by(TimeWindows.of(10), on_close=True).aggregate(int).to("out")
+
+
+@case(
     [("in", "a", "x", 10), ("in", "a", "y", 18), ("in", "a", "z", 50), ("in", "end", "e", END)],
     {"out": [(("a", 10, 18), 2, 18), (("a", 50, 50), 1, 50)]},
     tables="out",
@@ -405,6 +439,17 @@ def stream_global_table_join(pipeline: Pipeline) -> None:
     stream = words(pipeline)
     stream.join(users, both, key=lambda value: value).to("inner")
     stream.left_join(users, both, key=lambda value: value).to("left")
+
+
+@case(
+    [("users", "a", "Anna", 1), ("in", "1", None, 2), ("in", "2", "a", 3), ("in", None, "a", 4)],
+    {"inner": [("2", "a+Anna", 3), (None, "a+Anna", 4)], "left": [("2", "a+Anna", 3), (None, "a+Anna", 4)]},
+)
+def a_row_without_a_value_asks_a_global_table_for_nothing(pipeline: Pipeline) -> None:
+    users = pipeline.global_table("users", value=str)
+    stream = words(pipeline)
+    stream.join(users, both, key=lambda value: value.lower()).to("inner")
+    stream.left_join(users, both, key=lambda value: value.lower()).to("left")
 
 
 TABLES = [
@@ -499,6 +544,25 @@ def foreign_key_left_join(pipeline: Pipeline) -> None:
     table(pipeline, "orders").left_join(table(pipeline, "users"), both, foreign_key=lambda value: value).to("out")
 
 
+@dataclass
+class Label:
+    of: str
+    text: str
+
+
+@case(
+    [("users", "u", "Anna", 1), ("in", "a", "u", 2), ("in", "a", "v", 3), ("in", "a", "u", 4)],
+    {"out": [("a", "text", 2), ("a", None, 3), ("a", "text", 4)]},
+    tables="out",
+)
+def foreign_key_join_of_values_that_are_copied_on_their_way(pipeline: Pipeline) -> None:
+    """A label's text is the name of its field: one and the same object here, two in a copy of it."""
+    labels = words(pipeline).group_by_key().aggregate(lambda: None, lambda _, value: Label(value, "text"))
+    labels.join(
+        table(pipeline, "users"), lambda label, user: label.text, foreign_key=lambda label: label.of, to=str
+    ).to("out")
+
+
 CITIES = [("in", "anna", "Bonn", 1), ("in", "bert", "Bonn", 2), ("in", "anna", "Köln", 3), ("in", "bert", None, 4)]
 
 
@@ -519,6 +583,21 @@ def grouped_table_count(pipeline: Pipeline) -> None:
 def grouped_table_reduce(pipeline: Pipeline) -> None:
     grouped = pipeline.table("in", value=int).group_by(lambda key, value: ("all", value), key=str, value=int)
     grouped.reduce(lambda total, new: total + new, lambda total, old: total - old).to("out")
+
+
+@case(
+    CITIES,
+    {"out": [("Bonn", "anna", 1), ("Bonn", "anna bert", 2), ("Bonn", "bert", 3), ("Köln", "anna", 3), ("Bonn", "", 4)]},
+    tables="out",
+)
+def grouped_table_aggregate(pipeline: Pipeline) -> None:
+    def add(names: str, name: str) -> str:
+        return f"{names} {name}".strip()
+
+    def subtract(names: str, name: str) -> str:
+        return " ".join(one for one in names.split() if one != name)
+
+    table(pipeline, "in").group_by(lambda key, value: (value, key), key=str).aggregate(str, add, subtract).to("out")
 
 
 @case(
@@ -562,6 +641,35 @@ class Reminder(Processor):
 )
 def process_with_state_and_timers(pipeline: Pipeline) -> None:
     words(pipeline).process(Reminder, to=str).to("out")
+
+
+class Numbered(Processor):
+    """The rows of each key, counted."""
+
+    def process(self, key: Any, value: Any, context: Context) -> None:
+        context.state = (context.state or 0) + 1
+        context.forward(f"{value} {context.state}")
+
+
+@case(
+    [("in", None, "x", 1), ("in", "a", None, 2), ("in", None, "y", 3)],
+    {"out": [(None, "x 1", 1), ("a", "None 1", 2), (None, "y 2", 3)]},
+)
+def process_takes_rows_without_a_key_or_a_value(pipeline: Pipeline) -> None:
+    words(pipeline).process(Numbered, to=str).to("out")
+
+
+@case(
+    [
+        ("in", "a", '{"user":"a","page":"home","seconds":30}', 1),
+        ("in", "a", None, 40),
+        ("in", "b", '{"user":"b","page":"home","seconds":50}', 2),
+    ],
+    {"out": [("a", Click("a", "home", 30), 30), ("a", None, 40), ("b", Click("b", "home", 50), 50)]},
+    tables="out",
+)
+def a_time_from_the_value_or_the_records_own_where_there_is_none(pipeline: Pipeline) -> None:
+    pipeline.table("in", value=Click, timestamp=lambda click: click.seconds).to("out")
 
 
 @case(

@@ -20,6 +20,7 @@ from penstock.pipeline.topology.rows import Record
 
 STREAM_BATCHES = 3
 MERGED: dict[str, dict[str, list[Any]]] = {
+    "grouped_table_aggregate": {"out": [("Köln", "anna", 3)]},
     "grouped_table_count": {"out": [("Köln", 1, 3)]},
     "grouped_table_reduce": {"out": [("all", 6, 3)]},
 }

@@ -108,6 +108,22 @@ def test_a_checkpoint_is_not_taken_by_another_definition(spark: Any, tmp_path: P
         run_stream(spark, pipeline.flow(), [], tmp_path, slots=8)
 
 
+def test_a_checkpoint_is_not_taken_by_windows_of_another_size(spark: Any, tmp_path: Path) -> None:
+    """What closes when was noted by the old size: the windows that were open would never be told of."""
+
+    def counted(size: int) -> Pipeline:
+        pipeline = Pipeline("windows")
+        windows = TimeWindows.of(size)
+        pipeline.stream("in", value=str).group_by_key().windowed_by(windows, on_close=True).count().to("out")
+        return pipeline
+
+    run_stream(spark, counted(10).flow(), [records(("a", "x", 5))], tmp_path)
+    with pytest.raises(PipelineFailed, match="its nodes or their windows are others"):
+        run_stream(spark, counted(20).flow(), [records(("a", "y", 500), first=1)], tmp_path)
+    (closed,) = run_stream(spark, counted(10).flow(), [], tmp_path)
+    assert (closed.key, closed.value) == (b"a" + bytes(8), b"\0\0\0\0\0\0\0\1")
+
+
 def test_sinks_and_functions_may_change_on_a_checkpoint(spark: Any, tmp_path: Path) -> None:
     for topic, step, expected in (("first", 1, "1"), ("second", 10, "11")):
         pipeline = Pipeline("counted")

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock.client import Producer
 from penstock.pipeline import Pipeline, TimeWindows
 from penstock.pipeline.execution.batch import BatchOptions, batch_frame
+from penstock.pipeline.execution.errors import PipelineFailed
 from penstock.pipeline.execution.stream import StreamOptions, start
+from penstock.pipeline.running import Running as Started
 from tests.pipeline.committed import await_ended, read_committed
 from tests.pipeline.conftest import Running
 
@@ -110,3 +114,23 @@ def test_a_backfill_gives_what_the_live_pipeline_gave(
     rows = batch_frame(spark, clicks_per_minute(source, names, "counts").flow(), options).collect()
     found = {(bytes(row.key).decode(), bytes(row.value).decode()) for row in rows}
     assert found == {("anna:home", "0 1"), ("anna:home", "60000 1")}
+
+
+def test_what_a_topic_does_not_take_is_told_by_the_topic_and_the_reason(
+    spark: Any, penstock_cluster: Running, checkpoint: str, unique: Callable[[str], str]
+) -> None:
+    source = penstock_cluster.create_topic(name=unique("source"))
+    sink = penstock_cluster.create_topic(config={"cleanup.policy": "compact"}, name=unique("sink"))
+    with Producer(penstock_cluster.bootstrap) as producer:
+        producer.send(source, b"no key").result(10)
+    pipeline = Pipeline(unique("refused"))
+    pipeline.stream(source).to(sink)
+    options = StreamOptions(penstock_cluster.bootstrap, starting="earliest")
+    query = start(spark, pipeline.flow(), options, checkpoint, available_now=True)
+    try:
+        with pytest.raises(PipelineFailed) as failed:
+            Started(query).wait(90)
+    finally:
+        query.stop()
+    assert f"{sink}-0: record 0: a compacted topic takes no record without a key" in str(failed.value)
+    assert len(str(failed.value).splitlines()) == 1

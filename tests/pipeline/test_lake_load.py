@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 from collections.abc import Callable
 from itertools import islice
@@ -13,8 +14,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from penstock.base.ids import TopicPartition
 from penstock.cli import load as command
-from penstock.client import Consumer, Producer
+from penstock.cli.failures import Failure
+from penstock.client import Admin, Consumer, Producer
 from penstock.pipeline.lake import load, open_table
 from penstock.pipeline.lake.errors import LakeError, SchemaMismatch
 from tests.pipeline.conftest import Running
@@ -111,6 +114,24 @@ def test_a_table_whose_checkpoint_is_lost_goes_on_where_it_ends(
     assert sorted(row["amount"] for row in read_parquet(tmp_path / "orders")) == list(range(24))
 
 
+def test_records_deleted_before_they_were_loaded_stop_the_load_or_are_left_out(
+    spark: Any, penstock_cluster: Running, tmp_path: Path
+) -> None:
+    topic = penstock_cluster.create_topic()
+    settings: dict[str, Any] = {"bootstrap": penstock_cluster.bootstrap, "once": True, "spark": spark}
+    to = str(tmp_path / "orders")
+    penstock_cluster.produce(topic, ['{"amount": 0}'] * 3)
+    load(topic, to, options=json_options(), **settings).wait()
+    penstock_cluster.produce(topic, ['{"amount": 1}'] * 2 + ['{"amount": 2}'])
+    with Admin(penstock_cluster.bootstrap) as admin:
+        admin.delete_records({TopicPartition(topic, 0): 5})
+    said = f"offsets 3 to 5 of partition 0 of topic {topic} were to be read, and it now begins at offset 5.*lost=skip"
+    with pytest.raises(LakeError, match=said):
+        load(topic, to, options=json_options(), **settings).wait()
+    load(topic, to, options=json_options(), lost="skip", **settings).wait()
+    assert sorted(row["amount"] for row in read_parquet(tmp_path / "orders")) == [0, 0, 0, 2]
+
+
 def test_a_record_that_cannot_be_decoded_stops_the_load_or_is_kept_or_goes_to_dead_letters(
     spark: Any, penstock_cluster: Running, tmp_path: Path
 ) -> None:
@@ -164,6 +185,26 @@ def test_the_command_loads_by_hour_and_by_a_field_of_the_value(
     assert found == [(0, 0), (1, 1), (2, 2)]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--once", "--interval", "1 minute"], "--once loads what is there and ends, --interval goes on"),
+        (["--file-mb", "0"], "--file-mb is a whole number above 0, not 0"),
+        (["--conf", "driver.memory=1g"], "--conf driver.memory=1g: the names of Spark's settings begin with spark."),
+        (["--value-format", "json", "--value-schema", "id INTT"], "Spark has no type 'intt'"),
+    ],
+)
+def test_the_command_tells_what_is_wrong_without_starting_spark(
+    arguments: list[str], said: str, penstock_cluster: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.pipeline.spark.session", lambda *_: pytest.fail("Spark was started"))
+    parser = argparse.ArgumentParser()
+    command.configure(parser)
+    given = ["orders", "-b", penstock_cluster.bootstrap, "--to", str(tmp_path / "orders"), *arguments]
+    with pytest.raises(Failure, match=re.escape(said)):
+        command.run(parser.parse_args(given))
+
+
 def test_what_does_not_fit_is_refused_before_anything_is_read(
     spark: Any, penstock_cluster: Running, tmp_path: Path
 ) -> None:
@@ -179,3 +220,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_read(
         load(topic, to, options=json_options("_offset INT"), **settings)
     with pytest.raises(LakeError, match="valueFormat is json: give valueSchema"):
         load(topic, to, options={"valueFormat": "json"}, **settings)
+    with pytest.raises(LakeError, match="unknown option 'maxoffsetspertriger'; did you mean 'maxOffsetsPerTrigger'"):
+        load(topic, to, options=json_options(maxOffsetsPerTriger="5"), **settings)
+    with pytest.raises(LakeError, match=r"Spark does not start the load: .*five minutes"):
+        load(topic, to, options=json_options(), interval="five minutes", **{**settings, "once": False})

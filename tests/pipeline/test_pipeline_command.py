@@ -15,8 +15,10 @@ import pytest
 from conftest import Running
 from prometheus_client.parser import text_string_to_metric_families
 
+from penstock.cli.failures import Failure
 from penstock.cli.main import main
-from penstock.cli.pipeline_run import Metrics
+from penstock.cli.pipeline_registry import registered, running
+from penstock.cli.pipeline_run import Metrics, cause_of, spark_is_there
 from penstock.pipeline.running import _progress
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -94,11 +96,80 @@ def test_rows_go_through_without_a_broker(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('{"value": {"customer": "c1", "amount": 5}}', "line 2: it names no topic"),
+        ('{"topic": "orders", "timestamp": "noon"}', "line 2: timestamp is ms since 1970, not 'noon'"),
+        ('{"topic": "order"}', "line 2: enriched-orders does not read the topic order"),
+    ],
+)
+def test_a_row_that_cannot_be_sent_says_why(
+    row: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(f"\n{row}\n")
+    assert main(["pipeline", "test", str(EXAMPLES / "enriched_orders.py"), str(rows)]) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--from-time", "yesterday"], "'yesterday' is no time"),
+        (["--once", "--interval", "1 second"], "--once reads what is there and ends, --interval goes on"),
+        (["--backfill", "--once"], "--once is for a live run"),
+        (["--from-time", "-1h", "--checkpoint", "somewhere"], "--checkpoint is for a live run"),
+        (["--conf", "driver.memory=4g"], "--conf driver.memory=4g: the names of Spark's settings begin with spark."),
+    ],
+)
+def test_options_that_make_no_sense_are_wrong_usage(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pipeline", "run", str(EXAMPLES / "enriched_orders.py"), *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_port_for_metrics_that_is_taken_is_named() -> None:
+    with Metrics("one", 0) as metrics, pytest.raises(Failure, match=r"cannot be used: .*in use") as refused:
+        port = int(metrics.url.split(":")[2].split("/")[0])
+        with Metrics("other", port):
+            pytest.fail("two servers on one port")
+    assert str(refused.value).startswith(f"--metrics-port {port} ")
+
+
+def test_a_pipeline_of_any_name_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with registered("team/by country", "orders.py", "localhost:9092", "state"):
+        assert [one["name"] for one in running()] == ["team/by country"]
+    assert running() == []
+
+
+def test_of_the_pages_that_spark_writes_the_line_that_says_it_is_told() -> None:
+    pages = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure
+Traceback (most recent call last):
+  File "stream.py", line 7, in latestOffset
+penstock.base.errors.KafkaError: no broker answers at localhost:9092
+
+JVM stacktrace:
+java.lang.RuntimeException: of no use
+"""
+    assert cause_of(RuntimeError(pages)) == "penstock.base.errors.KafkaError: no broker answers at localhost:9092"
+    assert cause_of(RuntimeError("Error parsing 'garbage' to interval")) == "Error parsing 'garbage' to interval"
+
+
+def test_a_spark_that_is_gone_is_said_to_be() -> None:
+    with pytest.raises(Failure, match="orders has ended: Spark's Java process is gone"), spark_is_there("orders"):
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("x = 1", "makes no Pipeline at its top level"),
         ("from penstock.pipeline import Pipeline\na = Pipeline('a')\nb = Pipeline('b')", "several pipelines: a, b"),
         ("1 / 0", "ZeroDivisionError: division by zero, line 1"),
+        ("x = 1\ndef (", "SyntaxError: invalid syntax (broken_pipeline.py, line 2)\n"),
+        ("import json\n\njson.loads('')", "JSONDecodeError: Expecting value: line 1 column 1 (char 0), line 3"),
     ],
 )
 def test_a_file_that_cannot_be_run_says_why(
@@ -171,6 +242,23 @@ def test_a_pipeline_runs_is_listed_stops_and_goes_on_where_it_stopped(
     )
     values = [json.loads(line)["value"] for line in capsys.readouterr().out.splitlines()]
     assert sorted(values) == ["aa", "bb", "cc"]
+
+
+@pytest.mark.timeout(300)  # a Spark of its own
+def test_a_record_that_cannot_be_read_ends_a_pipeline_with_a_line_not_with_pages(
+    penstock_cluster: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = penstock_cluster.create_topic(1)
+    penstock_cluster.produce(source, [b"\xff"])
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    file = tmp_path / "unread_pipeline.py"
+    file.write_text(DOUBLED.format(name="unread", source=source, target=f"{source}-doubled"))
+    command = [sys.executable, "-m", "penstock.cli.main", "pipeline", "run", str(file), "--once"]
+    command += ["-b", penstock_cluster.bootstrap, "--at-least-once", "--master", "local[1]"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    assert ended.returncode == 1
+    assert f"failed on offset 0 of {source}-0: its value cannot be decoded" in ended.stderr
+    assert "org.apache.spark" not in ended.stderr
 
 
 def test_what_a_batch_tells_is_what_is_scraped() -> None:

@@ -8,6 +8,7 @@ from pyspark.sql.types import MapType, StringType, StructType
 from penstock.pipeline.sink import columns, stream_writer, writer
 from penstock.pipeline.sink.errors import SinkOptionError
 from penstock.pipeline.sink.options import parse
+from penstock.pipeline.source.schema import HEADERS
 from penstock.wire.sasl import Credentials
 
 WHERE = {"kafka.bootstrap.servers": "localhost:9092", "topic": "out"}
@@ -28,6 +29,24 @@ def test_a_stream_is_written_exactly_once_and_a_batch_when_asked_to():
 
 def test_a_misspelt_option_is_named_with_the_one_that_was_meant():
     assert "did you mean 'exactlyOnce'" in refusal({**WHERE, "exactlyOnse": "true"})
+
+
+def test_a_misspelt_setting_of_kafkas_producer_is_named_and_one_of_somebodys_own_is_not():
+    assert "did you mean 'kafka.compression.type'" in refusal({**WHERE, "kafka.compresion.type": "gzip"})
+    parse({**WHERE, "kafka.linger.ms": "5", "kafka.sampler.of.ours": "on"}, streaming=True)
+
+
+def test_a_setting_that_is_no_number_is_told_before_a_task_is_started():
+    assert "kafka.request.timeout.ms is a whole number, not '30s'" in refusal(
+        {**WHERE, "kafka.request.timeout.ms": "30s"}
+    )
+
+
+def test_headers_are_written_unless_sparks_option_says_otherwise():
+    schema = StructType([*VALUE]).add("headers", HEADERS.dataType)
+    for said, written in ({}, True), ({"includeHeaders": "true"}, True), ({"includeHeaders": "false"}, False):
+        parsed = parse({**WHERE, **said}, streaming=False)
+        assert ("headers" in columns.check(schema, "out", parsed.include_headers)) is written
 
 
 def test_what_spark_puts_among_the_options_is_no_mistake():

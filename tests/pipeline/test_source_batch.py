@@ -126,6 +126,10 @@ def test_a_topic_that_is_not_there_is_told_with_the_one_that_was_meant(
     topic = penstock_cluster.create_topic(name=unique("orders"))
     with pytest.raises(Exception, match=rf"{topic}s does not exist at .*did you mean '{topic}'"):
         read(spark, penstock_cluster, f"{topic}s").collect()
+    with pytest.raises(
+        Exception, match=rf"{topic} partition 9 does not exist at .*`penstock topic alter {topic} -p 10`"
+    ):
+        read(spark, penstock_cluster, topic, subscribe=None, assign=f'{{"{topic}":[0,9]}}').collect()
 
 
 def test_a_schema_that_is_not_ours_is_refused(spark: Any, penstock_cluster: Any) -> None:

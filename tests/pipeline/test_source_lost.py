@@ -48,6 +48,24 @@ def test_a_topic_that_was_made_anew_is_noticed(spark: Any, cluster: Any, checkpo
     assert tolerant.run() == ["anew"]
 
 
+def test_a_topic_that_was_made_anew_and_outgrew_the_old_one_is_noticed(
+    spark: Any, penstock_cluster: Any, checkpoint: str
+) -> None:
+    topic = penstock_cluster.create_topic()
+    penstock_cluster.produce(topic, [b"x"] * 2)
+    query = Query(spark, penstock_cluster, topic, checkpoint)
+    query.run()
+    with Admin(penstock_cluster.bootstrap) as admin:
+        admin.delete_topics([topic])
+    penstock_cluster.create_topic(name=topic)
+    penstock_cluster.produce(topic, [b"anew 0", b"anew 1", b"anew 2"])
+    with pytest.raises(Exception, match=f"topic {topic} was deleted and created anew since partition 0 was read"):
+        query.run()
+    tolerant = Query(spark, penstock_cluster, topic, checkpoint, failOnDataLoss="false")
+    assert tolerant.run() == ["anew 0", "anew 1", "anew 2"]
+    assert tolerant.run() == []
+
+
 def test_a_batch_read_of_offsets_that_are_gone(spark: Any, penstock_cluster: Any) -> None:
     topic = penstock_cluster.create_topic()
     penstock_cluster.produce(topic, [b"x"] * 5)
@@ -60,3 +78,7 @@ def test_a_batch_read_of_offsets_that_are_gone(spark: Any, penstock_cluster: Any
     end = {"endingOffsets": f'{{"{topic}":{{"0":9}}}}'}
     with pytest.raises(Exception, match="up to offset 9, and it ends at 5"):
         read(spark, penstock_cluster, topic, **end).collect()
+    start = {"startingOffsets": f'{{"{topic}":{{"0":7}}}}'}
+    with pytest.raises(Exception, match="from offset 7 on, and the read ends at 5"):
+        read(spark, penstock_cluster, topic, **start).collect()
+    assert places(read(spark, penstock_cluster, topic, failOnDataLoss="false", **start)) == []

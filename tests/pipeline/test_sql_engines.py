@@ -157,6 +157,63 @@ ANSWERS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         [("ann",), ("bob",), ("cat",)],
     ),
     "sums of whole numbers": ("select sum(id), avg(id) from {orders}", [(Decimal(15), 3.0)]),
+    "lists in an order, with nulls": (
+        "select list(amount order by customer desc, id), list(id) filter (where id > 9) from {orders} where id > 0",
+        [([None, 5.5, 2.5, 10.0, 7.25], None)],
+    ),
+    "casts to whole numbers, rounded": (
+        """select id, amount::int, (-amount)::bigint, try_cast(amount as smallint) from {orders}
+        where id < 4 order by id""",
+        [(1, 10, -10, 10), (2, 6, -6, 6), (3, 7, -7, 7)],
+    ),
+    "divisions by what has a point": (
+        "select id / 3.0, 1.0 / 3, id * 1.5 from {orders} where id = 1",
+        [(1 / 3, 1 / 3, Decimal("1.5"))],
+    ),
+    "numbers with a point, rounded": (
+        "select round(2.5), floor(-2.5), ceil(2.1)",
+        [(Decimal(3), Decimal(-3), Decimal(3))],
+    ),
+    "logarithms": ("select log(100), log10(1000), log2(8), round(ln(10), 6)", [(2.0, 3.0, 3.0, 2.302585)]),
+    "quantiles": (
+        """select quantile_cont(amount, 0.5), percentile_cont(0.25) within group (order by amount desc),
+        quantile_disc(amount, 0.5), quantile(id, 0.5), median(amount) from {orders}""",
+        [(6.375, 7.9375, 5.5, 3, 6.375)],
+    ),
+    "days of the week": (
+        """select dayofweek(timestamp), isodow(timestamp), weekday(timestamp), extract(dow from timestamp),
+        date_part('isodow', timestamp), dayname(timestamp), monthname(timestamp), week(timestamp)
+        from {orders} where id = 1""",
+        [(0, 7, 0, 0, 7, "Sunday", "November", 44)],
+    ),
+    "times as numbers and as text": (
+        """select epoch_ms(timestamp), epoch(timestamp), extract(second from timestamp), timestamp::varchar
+        from {orders} where id = 3""",
+        [(1793527205000, 1793527205.0, 5, "2026-11-01 10:00:05+00")],
+    ),
+    "buckets of time": (
+        """select time_bucket(interval '10 seconds', timestamp) as b, count(*) from {orders}
+        group by 1 order by 1 limit 2""",
+        [(datetime(2026, 11, 1, 9, 59, 50, tzinfo=UTC), 1), (TEN, 2)],
+    ),
+    "hours that begin in between": (
+        """select date_diff('hour', timestamp, timestamp '2026-11-01 10:00:01') from {orders}
+        where id in (1, 5) order by id""",
+        [(0,), (1,)],
+    ),
+    "a span of time": (
+        "select max(timestamp) - min(timestamp), 'x' || null from {orders}",
+        [((0, 0, 35_000_000_000), None)],
+    ),
+    "backslashes in patterns": (
+        r"select 'a_c' like 'a\_c', 'a\c' like 'a\c', 'a_c' like 'a!_c' escape '!'",
+        [(False, True, True)],
+    ),
+    "patterns that are replaced": (
+        r"select regexp_replace('abab', '(a)b', '\1$', 'g'), regexp_replace('aXbx', 'x', '-', 'gi')",
+        [("a$a$", "a-b-")],
+    ),
+    "places in places that are not there": ("select [[1], [2]][2][1], [[1]][3][1], [[1]][1][4]", [(2, None, None)]),
     "columns of one name": (
         "select o.key, c.key from {orders} o join {customers} c on o.customer = c.key where o.id = 1",
         [("a", "ann")],
@@ -232,6 +289,25 @@ def test_what_only_one_engine_has_is_said(shop: Shop, spark: Any):
     with pytest.raises(SqlError, match="Spark cannot run this query") as refused:
         shop.asked(text, engine="spark", spark=spark)
     assert "duckdb" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("regexp_replace(customer, 'n', '-')", "'g'"),
+        ("decode(value) -> '$.id'", "->>"),
+        ("hash(id)", "md5"),
+        ("format('{{}}', id)", "printf"),
+        ("list(distinct id)", "duckdb"),
+        ("time_bucket(interval '1 month', timestamp)", "duckdb"),
+    ],
+)
+def test_what_would_have_another_answer_on_spark_is_refused(shop: Shop, text: str, hint: str):
+    text = f"select {text} from {{orders}} where id = 1"
+    assert shop.asked(text).num_rows == 1
+    with pytest.raises(SqlError, match="Spark cannot run this query") as refused:
+        shop.asked(text, engine="spark", spark=object())
+    assert hint in str(refused.value.hint)
 
 
 def test_a_mistake_is_told_before_spark_is_asked(shop: Shop):

@@ -13,6 +13,8 @@ from penstock.cli.options import add_client, check_reachable, client_config, pai
 from penstock.cli.output import emit, note
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from penstock.pipeline.lake import Load
 
 HELP = """\
@@ -70,6 +72,12 @@ def _add_formats(group: Any) -> None:
         help="a record that cannot be decoded: stop, keep it as bytes with a reason, or leave it out (fail)",
     )
     group.add_argument("--dead-letters", metavar="TOPIC", help="where such records go instead")
+    group.add_argument(
+        "--lost",
+        choices=["fail", "skip"],
+        default="fail",
+        help="records that were deleted before they were loaded: stop, or load what is left (fail)",
+    )
 
 
 def _add_tables(group: Any) -> None:
@@ -108,10 +116,18 @@ def run(args: argparse.Namespace) -> int:
 def _load(args: argparse.Namespace) -> int:
     from penstock.pipeline.lake import load
     from penstock.pipeline.lake.loading import NO_CONNECT
+    from penstock.pipeline.quiet import quiet_failures
     from penstock.pipeline.spark import is_connect, session
 
     if is_connect(args.master):
         raise Usage(NO_CONNECT)
+    conf = _checked(args)
+
+    def start() -> SparkSession:
+        spark = session("penstock-load", args.master, **conf)
+        quiet_failures(spark)
+        return spark
+
     started = load(
         args.topics,
         args.to,
@@ -124,6 +140,7 @@ def _load(args: argparse.Namespace) -> int:
         headers=args.headers,
         raw=args.raw,
         errors=args.errors,
+        lost=args.lost,
         dead_letters=args.dead_letters,
         compact=args.compact,
         checkpoint=args.checkpoint,
@@ -133,12 +150,26 @@ def _load(args: argparse.Namespace) -> int:
         catalog=pairs(args.catalog, "the catalogue's property"),
         table=args.table,
         kafka=client_config(args),
-        spark=session("penstock-load", args.master, **pairs(args.conf, "the setting")),
+        spark=start,
     )
     _follow(started, " ".join(args.topics), args.to)
     compacted = started.table.compact() if args.compact else None
     _tell(args, started, compacted)
     return 0
+
+
+def _checked(args: argparse.Namespace) -> dict[str, str]:
+    """Spark's settings. What can be told before Spark is started is told before."""
+    if args.once and args.interval is not None:
+        raise Usage("--once loads what is there and ends, --interval goes on", "leave one of them out")
+    for name in ("file_mb", "batch_records"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise Usage(f"--{name.replace('_', '-')} is a whole number above 0, not {getattr(args, name)}")
+    conf = pairs(args.conf, "the setting")
+    for name in conf:
+        if not name.startswith("spark."):
+            raise Usage(f"--conf {name}={conf[name]}: the names of Spark's settings begin with spark.")
+    return conf
 
 
 def _follow(started: Load, topics: str, to: str) -> None:

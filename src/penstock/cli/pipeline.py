@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+import traceback
+from typing import TYPE_CHECKING
 
 from penstock.cli.failures import Failure
+from penstock.cli.offsets import parse_time
 from penstock.cli.options import add_format, subcommand
 from penstock.cli.output import emit, note, table
 
@@ -54,16 +57,19 @@ def _configure_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--master", help="Spark's master, or sc://HOST:PORT for Spark Connect (local[*])")
     parser.add_argument("--once", action="store_true", help="end when everything that is there now has been read")
-    parser.add_argument(
-        "--starting", choices=["earliest", "latest"], default="latest", help="without a checkpoint (latest)"
-    )
+    parser.add_argument("--starting", choices=["earliest", "latest"], help="without a checkpoint (latest)")
     parser.add_argument("--interval", metavar="TIME", help='begin a batch that often, for example "1 second"')
     parser.add_argument("--at-least-once", action="store_true", help="write without transactions: rows may repeat")
     parser.add_argument("--metrics-port", type=int, metavar="PORT", help="serve metrics for Prometheus there")
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark")
     past = parser.add_argument_group("over a range of the past, instead of live")
-    past.add_argument("--from-time", metavar="MS", help="from the records of that time on, ms since 1970")
-    past.add_argument("--to-time", metavar="MS", help="up to the records of that time")
+    past.add_argument(
+        "--from-time",
+        type=parse_time,
+        metavar="TIME",
+        help="from the records of that time on: -1h, 2026-01-01T12:00:00Z, or ms since 1970",
+    )
+    past.add_argument("--to-time", type=parse_time, metavar="TIME", help="up to the records of that time")
     past.add_argument("--backfill", action="store_true", help="from the earliest record to the latest")
 
 
@@ -119,16 +125,16 @@ def load(args: argparse.Namespace) -> Pipeline:
         raise Failure(str(error)) from None
     except Exception as error:
         raise Failure(
-            f"{args.file} cannot be loaded: {_last_line(error)}", "run it with python to see all of it"
+            f"{args.file} cannot be loaded: {_told(error, args.file)}", "run it with python to see all of it"
         ) from error
 
 
-def _last_line(error: Exception) -> str:
-    trace: Any = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    line = f", line {trace.tb_lineno}" if trace is not None else ""
-    return f"{type(error).__name__}: {error}{line}"
+def _told(error: Exception, file: str) -> str:
+    """With the line of the file; a syntax error knows it by itself."""
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if os.path.abspath(frame.f_code.co_filename) == os.path.abspath(file)]
+    where = f", line {lines[-1]}" if lines and not isinstance(error, SyntaxError) else ""
+    return f"{type(error).__name__}: {error}{where}"
 
 
 def need(extra: str, missing: ImportError) -> Failure:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from penstock.cli.failures import Failure
 
@@ -27,7 +28,7 @@ def directory() -> Path:
 def registered(name: str, file: str, bootstrap: str, checkpoint: str) -> Iterator[None]:
     """Known to `ls` and `stop` until the end; a second one of the same name is refused."""
     directory().mkdir(parents=True, exist_ok=True)
-    path = directory() / f"{name}.json"
+    path = directory() / f"{quote(name, safe='')}.json"
     with path.open("a+") as held:
         if not _lock(held.fileno()):
             held.seek(0)

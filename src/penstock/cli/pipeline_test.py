@@ -14,6 +14,8 @@ from penstock.cli.output import note
 if TYPE_CHECKING:
     from penstock.pipeline.topology.streams import Pipeline
 
+ROW = 'a line is like {"topic": "orders", "key": "a", "value": {"id": 1}, "timestamp": 1767225600000}'
+
 
 def run_rows(args: argparse.Namespace, pipeline: Pipeline) -> int:
     from penstock.pipeline.topology.driver import Driver
@@ -21,10 +23,15 @@ def run_rows(args: argparse.Namespace, pipeline: Pipeline) -> int:
 
     driver = Driver(pipeline)
     for number, row in _lines(args.rows):
+        topic, timestamp = row.get("topic"), row.get("timestamp", 0)
+        if not isinstance(topic, str):
+            raise Failure(f"{args.rows}, line {number}: it names no topic", ROW)
+        if not isinstance(timestamp, int):
+            raise Failure(f"{args.rows}, line {number}: timestamp is ms since 1970, not {timestamp!r}", ROW)
         try:
             value = row.get("value")
             value = value if value is None or isinstance(value, str) else msgspec.json.encode(value)
-            driver.send(row["topic"], row.get("key"), _bytes(value), timestamp=int(row.get("timestamp", 0)))
+            driver.send(topic, row.get("key"), _bytes(value), timestamp=timestamp)
         except (KeyError, TypeError) as error:
             raise Failure(f"{args.rows}, line {number}: {error.args[0]}") from None
         except PipelineError as error:

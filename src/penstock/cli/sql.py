@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from penstock.cli.consume import reader_is_gone
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.options import add_client, check_reachable, client_config
-from penstock.cli.output import note
+from penstock.cli.output import emit, note
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from penstock.sql.asking import Answer, Question
+    from penstock.sql.planning import Plan
 
 HELP = """\
 topics are tables: key, value, topic, partition, offset, timestamp, timestampType, headers, and the members of values
@@ -92,9 +93,7 @@ def _answer(args: argparse.Namespace) -> None:
     clock = _Clock()
     asked = _question(args)
     if args.explain:
-        from penstock.sql.asking import explained
-
-        print(explained(asked.plan(), args.engine))
+        _explain(args, asked.plan())
         return
     found: Answer = asked.follow() if args.stream else asked.answer()
     printed = printer(args.format, found.schema, at_once=args.stream)
@@ -103,6 +102,12 @@ def _answer(args: argparse.Namespace) -> None:
     finally:
         if args.time:
             note(clock.told())
+
+
+def _explain(args: argparse.Namespace, plan: Plan) -> None:
+    from penstock.sql.asking import explained, facts
+
+    emit(args, facts(plan, args.engine), lambda: print(explained(plan, args.engine)))
 
 
 class _Clock:

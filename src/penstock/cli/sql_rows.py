@@ -105,6 +105,8 @@ def plain(value: Any) -> Any:
             return value.isoformat().replace("+00:00", "Z")
         case datetime.date() | datetime.time() | datetime.timedelta():
             return str(value)
+        case pa.MonthDayNano():
+            return _interval(value)
         case dict():
             return {name: plain(one) for name, one in value.items()}
         case list() | tuple():
@@ -112,6 +114,16 @@ def plain(value: Any) -> Any:
         case float() if value * 0 != 0:
             return str(value)
     return value
+
+
+def _interval(value: pa.MonthDayNano) -> str:
+    """As DuckDB prints it: 1 month 2 days 03:04:05.5"""
+    named = [(value.months, "month"), (value.days, "day")]
+    words = [f"{count} {unit}{'' if abs(count) == 1 else 's'}" for count, unit in named if count]
+    seconds, nanos = divmod(abs(value.nanoseconds), 1_000_000_000)
+    fraction = f".{nanos:09}".rstrip("0").rstrip(".")
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{fraction}"
+    return " ".join([*words, *([f"{'-' * (value.nanoseconds < 0)}{clock}"] if value.nanoseconds or not words else [])])
 
 
 def _text_of(value: bytes) -> str:

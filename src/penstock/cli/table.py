@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 DIRECTORY_DEFAULT = "penstock-tables"
 PORT_DEFAULT = 8084
 KEY_FORMATS = ("utf8", "base64", "int32", "int64")
-"""and each as windowed:FORMAT; spelled out here, for the help must not load the tables."""
-VALUE_FORMATS = ("auto", "json", "utf8", "base64")
+"""and each as windowed:FORMAT and session:FORMAT; spelled out here, for the help must not load the tables."""
+VALUE_FORMATS = ("auto", "json", "utf8", "int32", "int64", "float64", "base64")
 PROGRESS_S = 2.0
 SERVE_HELP = """\
 prints `ready: URL` on stdout when the tables hold their topics; Ctrl-C or SIGTERM stops it cleanly; a second start on
@@ -77,13 +77,18 @@ def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dir", default=DIRECTORY_DEFAULT, help=f"where tables are kept, each in DIR/TOPIC (./{DIRECTORY_DEFAULT})"
     )
-    names = [*KEY_FORMATS, *(f"windowed:{name}" for name in KEY_FORMATS)]
+    names = [f"{around}{name}" for around in ("", "windowed:", "session:") for name in KEY_FORMATS]
     parser.add_argument(
         "--key-format", choices=names, default="utf8", metavar="FORMAT", help=f"{', '.join(KEY_FORMATS)} (utf8); "
-        "windowed:FORMAT for windows of Kafka Streams, as KEY@START",
+        "windowed:FORMAT for windows of Kafka Streams, as KEY@START; session:FORMAT for sessions, as KEY@START-END",
     )  # fmt: skip
     parser.add_argument(
-        "--value-format", choices=VALUE_FORMATS, default="auto", help="how values are shown (auto: JSON, or base64)"
+        "--value-format",
+        choices=VALUE_FORMATS,
+        default="auto",
+        metavar="FORMAT",
+        help=f"how values are shown: "
+        f"{', '.join(VALUE_FORMATS)} (auto: JSON, or base64); what counts and sums write is int64",
     )
 
 

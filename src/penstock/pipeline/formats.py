@@ -40,6 +40,8 @@ from penstock.schemas.specs import NAMES, WITH_SCHEMA, Spec, format_of
 
 MODES = ("PERMISSIVE", "FAILFAST", "DROPMALFORMED")
 SIDES = ("key", "value")
+ABOUT_SCHEMAS = ("schema.registry.url", "valueSubject", "keySubject", "messageName", "keyMessageName")
+RECORD_COLUMNS = (*SIDES, "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
 
 def formats_of(options: Mapping[str, str]) -> Formats:
@@ -50,6 +52,9 @@ def formats_of(options: Mapping[str, str]) -> Formats:
         raise SchemaError(f"mode is {asked['mode']!r}; it is one of {', '.join(MODES)}")
     if mode != "PERMISSIVE" and "errorcolumn" in asked:
         raise SchemaError(f"errorColumn has nothing to say where mode is {mode}; it needs PERMISSIVE")
+    if asked.get("errorcolumn") in RECORD_COLUMNS:
+        raise SchemaError(f"errorColumn is {asked['errorcolumn']!r}, which every record has: choose another name")
+    _check_used(asked)
     registry = _registry(asked)
     key, value = (_spec(asked, side, registry) for side in SIDES)
     return Formats(key, value, mode, asked.get("errorcolumn"), registry)
@@ -68,6 +73,16 @@ def sink_formats_of(options: Mapping[str, str], schema: pa.Schema) -> Formats:
         named = [side for side in SIDES if specs[side].format in WITH_SCHEMA]
         ids = {side: registry.register(_subject(asked, side), _registrable(specs[side])) for side in named}
     return Formats(specs["key"], specs["value"], "FAILFAST", None, registry, ids.get("key"), ids.get("value"))
+
+
+def _check_used(asked: Mapping[str, str]) -> None:
+    """Who names a registry and no format would else be given bytes, and wonder."""
+    given = next((name for name in ABOUT_SCHEMAS if name.lower() in asked), None)
+    if given is not None and not any(_name(asked, side) in WITH_SCHEMA for side in SIDES):
+        raise SchemaError(
+            f"{given} is given, but neither keys nor values have a schema: set valueFormat or keyFormat to one of "
+            f"{', '.join(WITH_SCHEMA)}"
+        )
 
 
 def _registry(asked: Mapping[str, str]) -> Registry | None:
@@ -204,7 +219,7 @@ class Formats:
             return read.reasons
         row = pc.index(read.mask, True).as_py()
         raise Undecodable(
-            f"the {side} of {_place(batch, row)} is not {getattr(self, side).format}: {read.reasons[row].as_py()}; "
+            f"the {side} of {place_of(batch, row)} is not {getattr(self, side).format}: {read.reasons[row].as_py()}; "
             "mode PERMISSIVE reads it as null, DROPMALFORMED leaves it out"
         )
 
@@ -221,7 +236,7 @@ class Formats:
         return batch.append_column(pa.field(self.error_column, pa.string()), said)
 
 
-def _place(batch: pa.RecordBatch, row: int) -> str:
+def place_of(batch: pa.RecordBatch, row: int) -> str:
     """`topic-partition offset N`, as far as the batch tells."""
     known = {
         name: batch.column(name)[row].as_py() for name in ("topic", "partition", "offset") if name in batch.schema.names

@@ -10,6 +10,10 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 EMPTY = (b"\n",)
 BROKEN_PIPE = b"BrokenPipeError:"
@@ -20,10 +24,20 @@ NOISE = {
     b"Streaming TransformWithStateInPandas Python worker": EMPTY,
     b"WARNING: Using incubator modules": EMPTY,
     b"Disabling AQE since AQE is not supported in stateful workloads": EMPTY,
+    b"Failed to cancel job group": EMPTY,
     b"PySpark daemon failed to flush the output to the worker process": TRACEBACK,
 }
 """by what is in such a line: how the lines behind it begin that belong to it."""
 _STDERR = 2
+TELL_FAILURES = (
+    "org.apache.spark.executor.Executor",
+    "org.apache.spark.scheduler.TaskSetManager",
+    "org.apache.spark.sql.execution.datasources.v2.DataWritingSparkTask",
+    "org.apache.spark.sql.execution.datasources.v2.WriteToDataSourceV2Exec",
+    "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution",
+    "org.apache.spark.util.Utils",
+)
+"""loggers that write the traceback of a task that failed, each once more"""
 
 
 @contextmanager
@@ -39,6 +53,17 @@ def quietly() -> Iterator[None]:
     finally:
         # The filter keeps its own copy of the screen; it ends when the last process that writes to it has ended.
         os.dup2(screen, _STDERR)
+
+
+def quiet_failures(spark: SparkSession) -> None:
+    """For a command on this machine, where one failed task is the end: the command says itself why, in a line. On a
+    cluster tasks are tried again, and what befell them is worth its pages."""
+    context: Any = spark.sparkContext
+    if not context.master.startswith("local"):
+        return
+    logging = context._jvm.org.apache.logging.log4j
+    for name in TELL_FAILURES:
+        logging.core.config.Configurator.setLevel(name, logging.Level.OFF)
 
 
 def telling(lines: Iterable[bytes]) -> Iterator[bytes]:

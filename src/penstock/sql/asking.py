@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -13,9 +14,10 @@ from sqlglot import exp
 
 from penstock.sql import binding, duckdb_engine
 from penstock.sql.catalog import Brokers, Catalog, Isolation
-from penstock.sql.dialect import duckdb_sql, spark_sql
+from penstock.sql.dialect import duckdb_sql
 from penstock.sql.errors import SqlError, did_you_mean
-from penstock.sql.formats import EVERY, Side, table_of
+from penstock.sql.formats import EVERY, Side, check_topics, table_of
+from penstock.sql.moment import fix_now
 from penstock.sql.planning import Plan, scans_of
 from penstock.sql.results import first_rows
 from penstock.sql.statement import DescribeTable, Query, ShowTables, parse
@@ -71,6 +73,7 @@ class Question:
         if ended:
             raise SqlError(f"AS OF ends {ended[0]}, and a continuous result has no end", "leave out one of them")
         count = _taken_limit(statement.tree)
+        fix_now(statement.tree, datetime.now(UTC))
         with Catalog(self.brokers) as catalog:
             plan = self._planned(statement, catalog)
         batches = self._run_continuously(plan)
@@ -84,6 +87,7 @@ class Question:
             return self._planned(statement, catalog)
 
     def _planned(self, query: Query, catalog: Catalog) -> Plan:
+        check_topics(catalog, self.key, self.value)
         tables = {
             topic: table_of(catalog, topic, self.key, self.value) for topic in {ref.topic: 0 for ref in query.refs}
         }
@@ -162,14 +166,31 @@ def question(
 
 
 def explained(plan: Plan, engine: str) -> str:
-    lines = []
-    for ref, scan in zip(plan.query.refs, plan.scans, strict=True):
-        lines.append(f"{ref.view}: topic {ref.topic}, {scan.offsets} offsets in {len(scan.ranges)} partitions")
-        lines += [f"  partition {one.partition}: offsets {one.start} to {one.end - 1}" for one in scan.ranges]
-        lines.append(f"  columns: {', '.join(one.name for one in scan.reading.columns)}")
-        lines.append(f"  of the records: {', '.join(scan.reading.sources)}")
-    tree = plan.query.tree
-    return "\n".join([*lines, f"{engine}: {duckdb_sql(tree) if engine == 'duckdb' else spark_sql(tree, plan.lists)}"])
+    known, lines = facts(plan, engine), []
+    for one in known["topics"]:
+        ranges = one["ranges"]
+        lines.append(f"{one['table']}: topic {one['topic']}, {one['offsets']} offsets in {len(ranges)} partitions")
+        lines += [f"  partition {of['partition']}: offsets {of['start']} to {of['end'] - 1}" for of in ranges]
+        lines.append(f"  columns: {', '.join(one['columns'])}")
+        lines.append(f"  of the records: {', '.join(one['of_records'])}")
+    return "\n".join([*lines, f"{engine}: {known['sql']}"])
+
+
+def facts(plan: Plan, engine: str) -> dict[str, Any]:
+    """What `explained` tells; ranges end before `end`."""
+    topics = [
+        {
+            "table": ref.view,
+            "topic": ref.topic,
+            "offsets": scan.offsets,
+            "ranges": [asdict(one) for one in scan.ranges],
+            "columns": [one.name for one in scan.reading.columns],
+            "of_records": scan.reading.sources,
+        }
+        for ref, scan in zip(plan.query.refs, plan.scans, strict=True)
+    ]
+    text = duckdb_sql(plan.query.tree) if engine == "duckdb" else plan.spark_sql
+    return {"topics": topics, "engine": engine, "sql": text}
 
 
 def _by_topic(choice: Choice) -> Mapping[str, str]:
@@ -201,6 +222,7 @@ def _told(statement: ShowTables | DescribeTable, catalog: Catalog, asked: Questi
     if isinstance(statement, ShowTables):
         found = _topics(catalog)
     else:
+        check_topics(catalog, asked.key, asked.value)
         found = _columns(table_of(catalog, statement.topic, asked.key, asked.value))
     return Answer(found.schema, iter(found.to_batches()))
 

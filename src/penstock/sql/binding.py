@@ -62,6 +62,8 @@ def explained(error: Exception, query: Query, tables: Sequence[TopicTable]) -> S
 
 def _where_columns_are(tables: Sequence[TopicTable]) -> str:
     for table in tables:
+        if table.was_empty:
+            return f"{table.topic} holds no record to tell columns from; --value-schema or --value-format names them"
         if all(one.member is None for one in table.columns):
             return f"the values of {table.topic} are {table.value.name}; --value-format chooses another format"
     return f"DESCRIBE {tables[0].topic if tables else 'TOPIC'} lists the columns"

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from penstock.sql.binding import connect, explained
-from penstock.sql.dialect import DUCKDB, duckdb_sql
+from penstock.sql.dialect import duckdb_sql
 from penstock.sql.errors import SqlError
 from penstock.sql.following import Arrival, follow
 from penstock.sql.grouping import Grouped, grouped
@@ -89,7 +89,7 @@ class Groups:
         self._groups = groups
         self._view = view
         connection.register(view, schema.empty_table())
-        connection.execute(f"CREATE TEMP TABLE state AS {groups.partial.sql(DUCKDB)} LIMIT 0")
+        connection.execute(f"CREATE TEMP TABLE state AS {duckdb_sql(groups.partial)} LIMIT 0")
         connection.execute("CREATE TEMP TABLE fresh AS FROM state")
         self._types = {str(name): str(kind) for name, kind, *_ in connection.execute("DESCRIBE state").fetchall()}
         self._pending = 0
@@ -98,7 +98,7 @@ class Groups:
         """The groups that changed, once it is time to tell them."""
         if arrival.batches:
             self._connection.register(self._view, pa.Table.from_batches(arrival.batches))
-            self._connection.execute(f"INSERT INTO fresh {self._groups.partial.sql(DUCKDB)}")
+            self._connection.execute(f"INSERT INTO fresh {duckdb_sql(self._groups.partial)}")
             self._pending = self._count("fresh")
         if self._pending and (arrival.caught_up or self._pending > PENDING_ROWS_MAX):
             return self._merged()
@@ -119,7 +119,7 @@ class Groups:
         self._pending = 0
         if self._count("state") > GROUPS_MAX:
             raise SqlError(f"there are more than {GROUPS_MAX} groups, and each is kept", INSTEAD)
-        return self._connection.sql(self._groups.final.sql(DUCKDB)).to_arrow_table()
+        return self._connection.sql(duckdb_sql(self._groups.final)).to_arrow_table()
 
     def _merge(self, name: str, by: str) -> str:
         """Of the type that the part has: the sum of counts would be wider."""

@@ -1,10 +1,9 @@
 """The SQL that is understood: DuckDB's, with backticks around names as well as double quotes, topics' names with dots
-and dashes, and two things of our own, `AS OF` (see `asof`) and `header('name')`. Written out for either engine.
+and dashes, and two things of our own, `AS OF` (see `asof`) and `header('name')`. Written out for DuckDB here, for Spark
+by `spark_dialect`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from sqlglot import Token, TokenType, exp, parse_one
 from sqlglot.dialects.dialect import Dialect
@@ -72,42 +71,16 @@ def duckdb_sql(tree: exp.Expr) -> str:
     return tree.transform(_for_duckdb).sql(DUCKDB)
 
 
-def spark_sql(tree: exp.Expr, lists: Iterable[str] = ()) -> str:
-    """`lists`: names of columns that are lists, whose length is another function there."""
-    names = frozenset(one.lower() for one in lists)
-    return tree.transform(lambda node: _for_spark(_sized(node, names))).sql(SPARK, identify=True)
-
-
-def _sized(node: exp.Expr, lists: frozenset[str]) -> exp.Expr:
-    if isinstance(node, exp.Length) and isinstance(node.this, exp.Column) and node.this.name.lower() in lists:
-        return exp.ArraySize(this=node.this)
-    return node
-
-
 def _for_duckdb(node: exp.Expr) -> exp.Expr:
-    source = _header_parts(node)
+    source = header_parts(node)
     if source is None:
-        return _divided(node)
+        return divided(node)
     headers, name = source
     found = f"list_filter({headers.sql(DUCKDB)}, lambda h: h.key = {name.sql(DUCKDB)})"
     return parse_one(f"decode({found}[-1].value)", dialect=DUCKDB)
 
 
-def _for_spark(node: exp.Expr) -> exp.Expr:
-    """Where Spark, which keeps to ANSI here, fails or counts otherwise: it is told to do as DuckDB does."""
-    source = _header_parts(node)
-    if source is not None:
-        headers, name = source
-        found = f"filter({headers.sql(SPARK, identify=True)}, h -> h.key = {name.sql(SPARK, identify=True)})"
-        return parse_one(f"decode(try_element_at({found}, -1).value, 'utf-8')", dialect=SPARK)
-    node = _divided(node)
-    if isinstance(node, exp.Bracket) and len(node.expressions) == 1 and _is_whole(node.expressions[0]):
-        # One counts from 1 in both, and a place that is not there is null.
-        return exp.func("try_element_at", node.this, _from_one(node), dialect=SPARK)
-    return node
-
-
-def _divided(node: exp.Expr) -> exp.Expr:
+def divided(node: exp.Expr) -> exp.Expr:
     """What is divided by nothing is null, in every version of either engine."""
     if isinstance(node, exp.Div | exp.Mod | exp.IntDiv) and not _is_something(node.expression):
         node.set("expression", exp.Nullif(this=exp.paren(node.expression), expression=exp.Literal.number(0)))
@@ -118,21 +91,8 @@ def _is_something(divisor: exp.Expr) -> bool:
     return isinstance(divisor, exp.Nullif) or (isinstance(divisor, exp.Literal) and str(divisor.this).strip("0.") != "")
 
 
-def _header_parts(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+def header_parts(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
     if not isinstance(node, exp.Anonymous) or str(node.this).lower() != HEADER or len(node.expressions) != 2:
         return None
     headers, name = node.expressions
     return headers, name
-
-
-def _is_whole(index: exp.Expr) -> bool:
-    inner = index.this if isinstance(index, exp.Neg) else index
-    return isinstance(inner, exp.Literal) and not inner.is_string
-
-
-def _from_one(node: exp.Bracket) -> exp.Expr:
-    """The parser keeps indices counted from 0, the negative ones too."""
-    place = int(node.expressions[0].sql()) + (1 if node.args.get("offset") is None else int(node.args["offset"]))
-    if place == 0:
-        return exp.null()
-    return exp.Literal.number(place) if place > 0 else exp.Neg(this=exp.Literal.number(-place))

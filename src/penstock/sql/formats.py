@@ -58,10 +58,20 @@ def guess_by_schema(schema: str) -> str:
     return "protobuf" if "message " in stripped and "{" in stripped else "json"
 
 
+def check_topics(catalog: Catalog, *sides: Side) -> None:
+    """A choice for a topic that is not there was meant for another."""
+    for side in sides:
+        for choices in (side.formats, side.schemas, side.messages):
+            for topic in choices:
+                if topic != EVERY:
+                    catalog.partitions(topic)
+
+
 def table_of(catalog: Catalog, topic: str, key: Side, value: Side) -> TopicTable:
     catalog.partitions(topic)
     sampled = _Sampled(catalog, topic)
-    return TopicTable(topic, _built(sampled, "key", key), _built(sampled, "value", value))
+    keys, values = _built(sampled, "key", key), _built(sampled, "value", value)
+    return TopicTable(topic, keys, values, sampled.was_empty)
 
 
 class _Sampled:
@@ -74,6 +84,10 @@ class _Sampled:
     @cached_property
     def columns(self) -> pa.Table:
         return sample(self.catalog, self.topic)
+
+    @property
+    def was_empty(self) -> bool:
+        return "columns" in vars(self) and not self.columns.num_rows
 
 
 def _built(sampled: _Sampled, side: str, choice: Side) -> Format:

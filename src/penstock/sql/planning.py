@@ -11,6 +11,7 @@ from penstock.sql.asof import AsOf, AsOfOffset, AsOfOffsets, AsOfTime
 from penstock.sql.catalog import Brokers, Catalog
 from penstock.sql.errors import SqlError
 from penstock.sql.narrowing import Narrowing, TimeOf, narrowing_of
+from penstock.sql.spark_dialect import spark_sql
 from penstock.sql.statement import Query, TopicRef
 from penstock.sql.tables import Reading, TopicTable
 
@@ -58,6 +59,15 @@ class Plan:
     def lists(self) -> set[str]:
         """Names of columns that are lists."""
         return {one.name for scan in self.scans for one in scan.table.columns if pa.types.is_list(one.kind)}
+
+    @property
+    def times(self) -> set[str]:
+        """Names of columns that are times."""
+        return {one.name for scan in self.scans for one in scan.table.columns if pa.types.is_timestamp(one.kind)}
+
+    @property
+    def spark_sql(self) -> str:
+        return spark_sql(self.query.tree, self.lists, self.times)
 
 
 def scans_of(query: Query, tables: Mapping[str, TopicTable], catalog: Catalog, time_of: TimeOf) -> list[Scan]:

@@ -15,7 +15,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.pipeline import session
 from penstock.sql.catalog import Brokers
-from penstock.sql.dialect import spark_sql
 from penstock.sql.errors import SqlError
 from penstock.sql.planning import Plan, Scan
 from penstock.sql.results import conformed
@@ -31,11 +30,15 @@ SETTINGS = {
 
 
 def run(plan: Plan, given: Any = None) -> Iterator[pa.RecordBatch]:
+    return _run(plan, plan.spark_sql, given)
+
+
+def _run(plan: Plan, text: str, given: Any) -> Iterator[pa.RecordBatch]:
     spark = session_of(given)
     try:
         for scan in plan.scans:
             _rows(spark, scan, plan.brokers).createOrReplaceTempView(scan.view)
-        found = in_columns(spark.sql(spark_sql(plan.query.tree, plan.lists)), plan).toArrow()
+        found = in_columns(spark.sql(text), plan).toArrow()
     except PySparkException as error:
         raise failed(error, plan) from error
     yield from conformed(found, plan.schema).to_batches()

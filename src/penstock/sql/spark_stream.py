@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from penstock.sql.catalog import Brokers
-from penstock.sql.dialect import spark_sql
 from penstock.sql.planning import Plan, Scan
 from penstock.sql.results import conformed, idle
 from penstock.sql.spark_engine import decoded, failed, in_columns, options_of, session_of
@@ -24,6 +23,10 @@ LOOK_S = 0.2
 
 
 def run(plan: Plan, given: Any = None) -> Iterator[pa.RecordBatch]:
+    return _run(plan, plan.spark_sql, given)
+
+
+def _run(plan: Plan, text: str, given: Any) -> Iterator[pa.RecordBatch]:
     spark = session_of(given)
     found: queue.Queue[pa.Table] = queue.Queue(1)
     with tempfile.TemporaryDirectory(prefix="penstock-sql-", ignore_cleanup_errors=True) as checkpoint:
@@ -31,7 +34,7 @@ def run(plan: Plan, given: Any = None) -> Iterator[pa.RecordBatch]:
         try:
             for scan in plan.scans:
                 _rows(spark, scan, plan.brokers).createOrReplaceTempView(scan.view)
-            result = in_columns(spark.sql(spark_sql(plan.query.tree, plan.lists)), plan)
+            result = in_columns(spark.sql(text), plan)
             writer = result.writeStream.outputMode(output_mode(plan.query.tree))
             running = (
                 writer.option("checkpointLocation", checkpoint)

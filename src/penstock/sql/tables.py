@@ -49,6 +49,8 @@ class TopicTable:
     topic: str
     key: Format
     value: Format
+    was_empty: bool = False
+    """whether there was no record to tell the formats from"""
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:

@@ -1,7 +1,7 @@
 """Keys as text, in a path or on a command line: UTF-8, base64, numbers as Kafka's serializers write them, windows.
 
 A windowed key is what Kafka Streams writes for a window: the key, then the start of its window in ms as eight bytes;
-as text `KEY@START`.
+as text `KEY@START`. A session's is the key, its end and its start; as text `KEY@START-END`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Windowed(_ByBytes):
 
     def parse(self, text: str) -> bytes:
         key, at, start_ms = text.rpartition("@")
-        if not at or not start_ms.isascii() or not start_ms.isdigit() or int(start_ms) >= 1 << 63:
+        if not at or not _is_time(start_ms):
             raise BadKey(f"{text!r} is no windowed key; write KEY@START, the start of the window in ms")
         return self._inner.parse(key) + int(start_ms).to_bytes(8, "big")
 
@@ -123,9 +123,37 @@ class Windowed(_ByBytes):
         return None if inner is None else f"{inner}@{start_ms}"
 
 
+class Session(_ByBytes):
+    """Two numbers behind the key: a session's end is not known from its start."""
+
+    def __init__(self, inner: KeyFormat) -> None:
+        self.name = f"session:{inner.name}"
+        self._inner = inner
+
+    def parse(self, text: str) -> bytes:
+        key, at, span = text.rpartition("@")
+        start_ms, dash, end_ms = span.partition("-")
+        if not at or not dash or not _is_time(start_ms) or not _is_time(end_ms):
+            raise BadKey(f"{text!r} is no key of a session; write KEY@START-END, its first and last time in ms")
+        return self._inner.parse(key) + int(end_ms).to_bytes(8, "big") + int(start_ms).to_bytes(8, "big")
+
+    def show(self, key: bytes) -> str | None:
+        end_ms, start_ms = (int.from_bytes(part, "big", signed=True) for part in (key[-16:-8], key[-8:]))
+        inner = self._inner.show(key[:-16]) if len(key) >= 16 and start_ms >= 0 and end_ms >= 0 else None
+        return None if inner is None else f"{inner}@{start_ms}-{end_ms}"
+
+
+def _is_time(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) < 1 << 63
+
+
 BASE64 = Base64()
 _PLAIN: dict[str, KeyFormat] = {f.name: f for f in (Utf8(), BASE64, Integer(32), Integer(64))}
-KEY_FORMATS: dict[str, KeyFormat] = {**_PLAIN, **{f"windowed:{name}": Windowed(f) for name, f in _PLAIN.items()}}
+KEY_FORMATS: dict[str, KeyFormat] = {
+    **_PLAIN,
+    **{f"windowed:{name}": Windowed(f) for name, f in _PLAIN.items()},
+    **{f"session:{name}": Session(f) for name, f in _PLAIN.items()},
+}
 
 
 def key_format(name: str) -> KeyFormat:
@@ -142,6 +170,7 @@ def shown(form: KeyFormat, key: bytes) -> tuple[str, str]:
 
 def prefix_of(form: KeyFormat, text: str) -> bytes:
     """What keys begin with. A windowed key's prefix is a key: it begins all its windows."""
-    if form.name.removeprefix("windowed:").startswith("int"):
+    inner = form.name.rpartition(":")[2]
+    if inner.startswith("int"):
         raise BadKey(f"keys of format {form.name} have no prefixes; ask for a range with from and to")
-    return KEY_FORMATS[form.name.removeprefix("windowed:")].parse(text)
+    return KEY_FORMATS[inner].parse(text)

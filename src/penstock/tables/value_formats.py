@@ -1,19 +1,23 @@
-"""Values in an answer: JSON as JSON, bytes as base64, each with its content type."""
+"""Values in an answer: JSON as JSON, numbers as numbers, bytes as base64, each with its content type."""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from math import isfinite
+from struct import Struct
 from typing import Literal, get_args
 
 import msgspec
 
-ValueFormat = Literal["auto", "json", "utf8", "base64"]
-"""auto: JSON where it is, else base64."""
+ValueFormat = Literal["auto", "json", "utf8", "int32", "int64", "float64", "base64"]
+"""auto: JSON where it is, else base64. The numbers are as Kafka's serializers write them: an int, a long, a double."""
 VALUE_FORMATS: tuple[ValueFormat, ...] = get_args(ValueFormat)
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 BYTES = "application/octet-stream"
+
+_NUMBERS = {"int32": Struct(">i"), "int64": Struct(">q"), "float64": Struct(">d")}
 
 
 def value_format(name: str) -> ValueFormat:
@@ -31,11 +35,17 @@ def shown_value(form: ValueFormat, value: bytes) -> tuple[msgspec.Raw | str, str
             return value.decode(), TEXT
         except UnicodeDecodeError:
             pass
+    layout = _NUMBERS.get(form)
+    if layout is not None and len(value) == layout.size:
+        number = layout.unpack(value)[0]
+        if isfinite(number):  # JSON has no other numbers
+            return msgspec.Raw(repr(number).encode()), JSON
     return b64encode(value).decode(), BYTES
 
 
 def content_type(form: ValueFormat, value: bytes) -> str:
-    return shown_value(form, value)[1]
+    """Of the bytes themselves: a number is shown as JSON, and is none."""
+    return BYTES if form in _NUMBERS else shown_value(form, value)[1]
 
 
 def is_json(value: bytes) -> bool:

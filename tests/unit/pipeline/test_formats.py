@@ -129,6 +129,8 @@ def test_every_format_is_there(schema: dict[str, str], value: bytes, row: object
     [
         ({"valueFormat": "xml"}, "valueFormat is 'xml'; it is one of bytes, text, json"),
         ({"keyFormat": "json"}, "keyFormat is json: give keySchema or schema.registry.url"),
+        ({"schema.registry.url": "http://h:1"}, "schema.registry.url is given, but neither keys nor values have"),
+        ({"messageName": "A", "valueFormat": "text"}, "messageName is given, but neither keys nor values have"),
         ({"valueFormat": "text", "valueSchema": "a INT"}, "valueSchema is given, but valueFormat is text"),
         ({"mode": "LENIENT"}, "mode is 'LENIENT'; it is one of PERMISSIVE"),
         ({"mode": "FAILFAST", "errorColumn": "e"}, "errorColumn has nothing to say"),
@@ -160,3 +162,8 @@ def test_a_sink_says_which_value_has_no_bytes():
     rows = pa.record_batch({"value": pa.array([{"a": 2**40}])})
     with pytest.raises(Undecodable, match="a value cannot be written as avro: row 0"):
         sink_formats_of({"valueFormat": "avro", "valueSchema": schema}, rows.schema).encode(rows)
+
+
+def test_the_column_of_errors_has_a_name_of_its_own():
+    with pytest.raises(SchemaError, match="errorColumn is 'value', which every record has"):
+        formats_of(JSON | {"errorColumn": "value"})

@@ -75,6 +75,39 @@ def test_times_of_events_come_in_several_types(values: list[Any], kind: pa.DataT
     assert event_times(pa.array(values, kind)).to_pylist() == [expected]
 
 
+def timed(errors: str) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
+    """Two records, of which the first has its time in nanoseconds where milliseconds were agreed upon."""
+    values = [b'{"id": 1, "at": 1767607200000000000}', b'{"id": 2, "at": 1767607200000}']
+    records = RECORDS.set_column(1, "value", pa.array(values, pa.binary()))
+    return layout("id INT, at BIGINT", time_field="at", errors=errors).rows(records)
+
+
+def test_a_time_that_no_calendar_has_is_a_record_that_cannot_be_decoded() -> None:
+    said = "the value of the record at offset 40 of orders-3 has no time: at is 1767607200000000000, .*errors=keep"
+    with pytest.raises(LakeError, match=said):
+        timed("fail")
+    skipped, _ = timed("skip")
+    assert skipped.column("id").to_pylist() == [2]
+    rows, dead = timed("dead-letters")
+    assert rows.column("id").to_pylist() == [2] and dead is not None and dead.column("offset").to_pylist() == [40]
+    first, second = timed("keep")[0].to_pylist()
+    assert (
+        first["_timestamp"] == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC) and b"1767607200000000000" in first["_value"]
+    )
+    assert "no time of the years 1 to 9999" in first["_error"]
+    assert second["_timestamp"] == datetime(2026, 1, 5, 10, tzinfo=UTC) and second["_error"] is None
+
+
+def test_days_long_ago_have_four_digits_of_a_year() -> None:
+    rows = pa.record_batch({"_timestamp": pa.array([datetime(33, 4, 3)], TIME)})
+    assert [values for values, _ in buckets(rows, "day")] == [{"event_day": "0033-04-03"}]
+
+
+def test_a_schema_that_cannot_be_read_is_told_as_an_error_of_the_load() -> None:
+    with pytest.raises(LakeError, match="Spark has no type 'intt'"):
+        layout("id INTT")
+
+
 def test_a_text_is_no_time() -> None:
     with pytest.raises(LakeError, match="declare it as TIMESTAMP"):
         layout("at STRING", time_field="at")

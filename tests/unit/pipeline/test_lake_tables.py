@@ -149,6 +149,15 @@ def test_a_table_that_is_not_there_says_what_to_do(kind: str, tmp_path: Path) ->
         table.files()
 
 
+def test_a_directory_holds_a_table_of_one_kind(kind: str, tmp_path: Path) -> None:
+    to = str(tmp_path / "orders")
+    open_table(to, kind).prepare(SCHEMA, "day")
+    for other in {"parquet", "delta", "iceberg"} - {kind}:
+        with pytest.raises(LakeError, match=f"orders holds a table of the kind {kind}, and not of the kind {other}"):
+            open_table(to, other)
+    assert open_table(to, kind).exists
+
+
 def test_versions_of_before_a_compaction_can_be_read(tmp_path: Path) -> None:
     from deltalake import DeltaTable
 

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.base.ids import TopicPartition
 from penstock.pipeline.sink import kept
+from penstock.pipeline.sink.errors import SinkError
 from penstock.pipeline.sink.options import SinkOptions, parse
 from penstock.pipeline.sink.writers import write_at_least_once
 from penstock.wire import admin, blocking
@@ -78,3 +79,9 @@ def test_no_more_are_kept_than_the_limit(kafka_bootstrap_servers: str, kafka_top
     for _ in range(kept.KEPT_MAX + 2):
         write_at_least_once(iter([rows(1)]), options_of(kafka_bootstrap_servers, kafka_topics(partitions=1)))
     assert len(kept._writers) == kept.KEPT_MAX
+
+
+def test_who_writes_where_nobody_answers_is_told_so() -> None:
+    nowhere = {"kafka.bootstrap.servers": "localhost:1", "topic": "t", "kafka.max.block.ms": "100"}
+    with pytest.raises(SinkError, match=r"no broker answers at localhost:1 .*is the cluster running\?"):
+        write_at_least_once(iter([rows(1)]), parse(nowhere, streaming=False))

@@ -23,12 +23,16 @@ class Ends:
 
     def __init__(self) -> None:
         self.ends = {A: 30, B: 10}
+        self.ids = {"t": "id1"}
 
     def partitions(self, *, required: bool) -> list[TopicPartition]:
         return list(self.ends)
 
     def latest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {one: self.ends[one] for one in partitions}
+
+    def topic_ids(self, partitions: Iterable[TopicPartition]) -> dict[str, str]:
+        return {name: self.ids[name] for name in sorted({one.topic for one in partitions})}
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return dict.fromkeys(partitions, 0)

@@ -18,7 +18,7 @@ def test_offsets_are_written_as_sparks_kafka_source_writes_them() -> None:
 
 
 def test_what_a_batch_needs_to_be_run_again_comes_back() -> None:
-    written = Positions({A: 5}, "q1", {A: 2}, Split(4, None))
+    written = Positions({A: 5}, "q1", {A: 2}, Split(4, None), {"orders": "id1"})
     assert Positions.from_json(json.loads(json.dumps(written.to_json()))) == written
 
 

@@ -169,6 +169,19 @@ def test_a_column_is_missed_where_values_have_no_members(topic: Topic):
     assert f"the values of {topic.name} are text" in str(refused.value.hint)
 
 
+def test_a_column_is_missed_where_there_is_no_record_to_tell_columns_from(topic: Topic):
+    with pytest.raises(SqlError, match="no column 'amount'") as refused:
+        topic.asked("select amount from {t}")
+    assert f"{topic.name} holds no record" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("text", ["select count(*) from {t}", "describe {t}"])
+def test_a_choice_for_a_topic_that_is_not_there_is_no_choice_for_nothing(topic: Topic, text: str):
+    with pytest.raises(SqlError, match="there is no topic") as refused:
+        topic.asked(text, value_format={f"{topic.name}x": "json"})
+    assert refused.value.hint == f"did you mean {topic.name}?"
+
+
 def test_a_topic_that_is_not_there_is_named_with_one_that_is(topic: Topic):
     with pytest.raises(SqlError, match="there is no topic") as refused:
         topic.asked(f'select * from "{topic.name}x"')
@@ -210,6 +223,28 @@ def test_the_command_prints_text_json_and_csv(topic: Topic, capsys: pytest.Captu
     assert printed.err.startswith("2 rows, the first after ")
 
 
+def test_the_command_explains_as_json(topic: Topic, capsys: pytest.CaptureFixture[str]):
+    fill(topic)
+    run(topic, "--explain", "--format", "json", f'select id from "{topic.name}" where partition = 1 and offset > 2')
+    told = json.loads(capsys.readouterr().out)
+    assert told["engine"] == "duckdb"
+    assert told["topics"] == [
+        {
+            "table": "penstock_0",
+            "topic": topic.name,
+            "offsets": 2,
+            "ranges": [{"partition": 1, "start": 3, "end": 5}],
+            "columns": ["partition", "offset", "id"],
+            "of_records": ["value", "partition", "offset"],
+        }
+    ]
+
+
+def test_the_command_prints_spans_of_time_for_people(topic: Topic, capsys: pytest.CaptureFixture[str]):
+    run(topic, "--format", "csv", "select interval '1 month -2 days', interval '90.5 seconds', interval '-1 second'")
+    assert capsys.readouterr().out.splitlines()[1] == "1 month -2 days,00:01:30.5,-00:00:01"
+
+
 def test_the_command_says_what_is_wrong_and_what_to_do(topic: Topic):
     with pytest.raises(Failure, match="there is no topic 'nothing'") as refused:
         run(topic, "select * from nothing")
@@ -231,6 +266,14 @@ def test_a_continuous_result_is_history_and_then_what_arrives(topic: Topic):
     assert taken(rows, 1) == [{"id": 11}]
 
 
+def test_a_continuous_result_without_its_history_has_what_arrives(topic: Topic):
+    fill(topic)
+    rows = stream(topic.bootstrap, f'select id from "{topic.name}" where timestamp > now()')
+    # The question is asked by now; the rows that follow are younger.
+    topic.send(order(10), order(11), partition=0)
+    assert taken(rows, 2) == [{"id": 10}, {"id": 11}]
+
+
 def test_a_limit_ends_a_continuous_result(topic: Topic):
     fill(topic)
     assert sum(batch.num_rows for batch in stream(topic.bootstrap, f'select id from "{topic.name}" limit 7')) == 7
@@ -246,6 +289,12 @@ def test_groups_are_told_again_when_they_change(topic: Topic):
     ]
     topic.send(order(10), partition=1)
     assert taken(rows, 1) == [{"country": "fr", "n": 6, "middle": 5.0}]
+
+
+def test_groups_know_headers_and_what_is_divided_by_nothing(topic: Topic):
+    topic.send(order(1), order(2), partition=0, headers={"trace": "a"})
+    text = f"select header('trace') as trace, sum(id) / 0 as none from \"{topic.name}\" group by header('trace')"
+    assert taken(stream(topic.bootstrap, text), 1) == [{"trace": "a", "none": None}]
 
 
 @pytest.mark.parametrize(

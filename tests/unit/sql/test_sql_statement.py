@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.sql.dialect import duckdb_sql, spark_sql
+from penstock.sql.dialect import duckdb_sql
 from penstock.sql.errors import SqlError
+from penstock.sql.spark_dialect import spark_sql
 from penstock.sql.statement import DescribeTable, Query, ShowTables, parse
 
 
@@ -97,6 +98,6 @@ def test_the_query_is_written_for_either_engine():
     assert "tags[1], tags[-1]" in duckdb_sql(tree)
     assert "LIST_FILTER(headers" in duckdb_sql(tree)
     written = spark_sql(tree)
-    assert "TRY_ELEMENT_AT(`tags`, 1), TRY_ELEMENT_AT(`tags`, -1), `a` / NULLIF((`b`), 0)" in written
+    assert "TRY_ELEMENT_AT(`tags`, 1), TRY_ELEMENT_AT(`tags`, -1), CAST(`a` AS DOUBLE) / NULLIF((`b`), 0)" in written
     assert "FILTER(`headers`" in written
     assert written.endswith("ORDER BY `a` NULLS LAST")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from penstock.cli import table
 from penstock.cli.main import main
+from penstock.client import Producer
 from penstock.tables.key_formats import KEY_FORMATS
 from penstock.tables.value_formats import VALUE_FORMATS
 
 
 def test_the_help_knows_the_formats_there_are():
-    assert {*table.KEY_FORMATS, *(f"windowed:{name}" for name in table.KEY_FORMATS)} == set(KEY_FORMATS)
+    around = ("", "windowed:", "session:")
+    assert {f"{one}{name}" for one in around for name in table.KEY_FORMATS} == set(KEY_FORMATS)
     assert set(table.VALUE_FORMATS) == set(VALUE_FORMATS)
 
 
@@ -36,6 +40,14 @@ def test_a_key_that_is_none_of_its_format_is_told(kafka_topic, kafka_bootstrap_s
     arguments = ["table", "get", kafka_topic, "seven", "--key-format", "int64", "--dir", str(tmp_path)]
     assert main([*arguments, "-b", kafka_bootstrap_servers]) == 1
     assert "'seven' is no number" in capfd.readouterr().err
+
+
+def test_what_a_pipeline_counts_in_sessions_is_shown_as_a_number(kafka_topic, kafka_bootstrap_servers, capfd, tmp_path):
+    with Producer(kafka_bootstrap_servers) as producer:
+        producer.send(kafka_topic, struct.pack(">q", 3), key=b"alice" + struct.pack(">qq", 30, 10)).result(10)
+    formats = ["--key-format", "session:utf8", "--value-format", "int64", "--dir", str(tmp_path)]
+    assert main(["table", "get", kafka_topic, "alice@10-30", *formats, "-b", kafka_bootstrap_servers]) == 0
+    assert capfd.readouterr().out == "3\n"
 
 
 def test_a_damaged_store_is_told(kafka_topic, kafka_bootstrap_servers, capfd, tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.tables.key_formats import KEY_FORMATS, BadKey, key_format, prefix_of, shown
-from penstock.tables.value_formats import BYTES, JSON, TEXT, shown_value, value_format
+from penstock.tables.value_formats import BYTES, JSON, TEXT, content_type, shown_value, value_format
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,8 @@ from penstock.tables.value_formats import BYTES, JSON, TEXT, shown_value, value_
         ("int32", "258", b"\x00\x00\x01\x02"),
         ("windowed:utf8", "a@b@1000", b"a@b" + struct.pack(">q", 1000)),
         ("windowed:int64", "7@0", struct.pack(">qq", 7, 0)),
+        ("session:utf8", "a@b-c@10-30", b"a@b-c" + struct.pack(">qq", 30, 10)),
+        ("session:int32", "-7@0-5", struct.pack(">iqq", -7, 5, 0)),
     ],
 )
 def test_a_key_is_read_from_its_text(form, text, key):
@@ -49,6 +51,9 @@ def test_what_is_shown_can_be_asked_for(form, key):
         ("windowed:utf8", "alice"),
         ("windowed:utf8", "alice@-1"),
         ("windowed:utf8", "alice@"),
+        ("session:utf8", "alice@10"),
+        ("session:utf8", "alice@10-"),
+        ("session:utf8", f"alice@10-{2**63}"),
         ("utf8", "\ud800"),
     ],
 )
@@ -86,6 +91,7 @@ def test_negative_numbers_come_first():
 
 def test_a_windowed_key_s_prefix_is_the_key_and_numbers_have_none():
     assert prefix_of(key_format("windowed:utf8"), "alice") == b"alice"
+    assert prefix_of(key_format("session:utf8"), "alice") == b"alice"
     with pytest.raises(BadKey, match="from and to"):
         prefix_of(key_format("int64"), "1")
 
@@ -102,11 +108,22 @@ def test_a_windowed_key_s_prefix_is_the_key_and_numbers_have_none():
         ("utf8", b'{"a": 1}', '{"a": 1}', TEXT),
         ("utf8", b"\xff", "/w==", BYTES),
         ("base64", b"1", "MQ==", BYTES),
+        ("int64", struct.pack(">q", -(2**63)), -(2**63), JSON),
+        ("int32", struct.pack(">i", 42), 42, JSON),
+        ("int32", struct.pack(">q", 42), "AAAAAAAAACo=", BYTES),
+        ("float64", struct.pack(">d", 0.1), 0.1, JSON),
+        ("float64", struct.pack(">d", 1e300), 1e300, JSON),
+        ("float64", struct.pack(">d", float("nan")), "f/gAAAAAAAA=", BYTES),
     ],
 )
 def test_a_value_in_an_answer(form, value, shown_as, kind):
-    found, content_type = shown_value(value_format(form), value)
-    assert (msgspec.json.decode(msgspec.json.encode(found)), content_type) == (shown_as, kind)
+    found, shown_kind = shown_value(value_format(form), value)
+    assert (msgspec.json.decode(msgspec.json.encode(found)), shown_kind) == (shown_as, kind)
+
+
+def test_the_bytes_of_a_number_are_not_json():
+    assert content_type("int64", b"12345678") == BYTES
+    assert content_type("auto", b"12345678") == JSON
 
 
 def test_a_number_keeps_its_digits():

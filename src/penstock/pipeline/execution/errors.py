@@ -1,7 +1,7 @@
 """Why a query ended, in the pipeline's own terms.
 
 A task that fails writes what is known as one marked line into its error; Spark wraps that in pages of its own, from
-which `clear` finds the line again.
+which `clear` finds the line again. What our source and our sink refuse stands there as the end of their traceback.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from penstock.pipeline.topology.flow import PipelineError
 
 _MARK: Final = "PENSTOCK-PIPELINE-ERROR "
 _MARKED: Final = re.compile(re.escape(_MARK) + r"(\{.*\})")
+_TOLD: Final = re.compile(r"^\s*penstock(?:\.\w+)+: (.+)", re.MULTILINE)
+"""An error of the source or the sink, as it ends a traceback."""
 _NOT_THE_USERS: Final = ("/penstock/pipeline/", "/pyspark/", "/pyspark.zip/")
 
 
@@ -26,7 +28,8 @@ class TaskFailed(Exception):
 
 
 class PipelineFailed(RuntimeError):
-    """A function of the definition failed, or a record cannot be worked on. Its text says which, where and why."""
+    """A function of the definition failed, or a record cannot be worked on, read or written. Its text says which, where
+    and why."""
 
     def __init__(self, text: str, *, node: str = "", where: str = "", record: str = "", error: str = "") -> None:
         super().__init__(text)
@@ -58,9 +61,11 @@ class StateRefused(RuntimeError):
 
 def clear(error: BaseException) -> BaseException:
     """The pipeline's own error where one is inside, else the error as it is."""
-    found = _MARKED.search(_text(error))
+    text = _text(error)
+    found = _MARKED.search(text)
     if found is None:
-        return error
+        told_lines = _TOLD.findall(text)
+        return PipelineFailed(told_lines[-1].strip()) if told_lines else error
     told: dict[str, Any] = json.JSONDecoder().raw_decode(found.group(1))[0]
     if "refused" in told:
         return PipelineFailed(told["refused"])

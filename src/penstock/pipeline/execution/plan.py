@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from functools import cached_property
 from typing import Final
 
@@ -12,7 +11,7 @@ import msgspec
 from penstock.pipeline.execution.packets import Clocks
 from penstock.pipeline.execution.slots import slot_of
 from penstock.pipeline.execution.staging import Staging
-from penstock.pipeline.topology.flow import Flow, Shuffled
+from penstock.pipeline.topology.flow import Flow, PipelineError, Shuffled
 from penstock.pipeline.topology.nodes import Keyed, Node, Source
 
 _WINDOWED: Final = msgspec.msgpack.Decoder(tuple[msgspec.Raw, int, int])
@@ -45,8 +44,12 @@ class Plan:
     def source_of(self, topic: str) -> Source:
         source = self._by_topic.get(topic)
         if source is None:
-            matching = (one for one in self.flow.sources if one.pattern and re.fullmatch(one.pattern, topic))
-            source = self._by_topic[topic] = next(matching, None)
+            matching = [one for one in self.flow.sources if one.reads(topic)]
+            if len(matching) > 1:
+                first, second = matching[:2]
+                told = f"the pattern {second.pattern}, at {second.where}, takes it too: its records would come twice"
+                raise PipelineError(first.name, first.where, f"the topic {topic}", told)
+            source = self._by_topic[topic] = matching[0] if matching else None
         if source is None:
             raise LookupError(
                 f"{self.flow.name} was given a record of the topic {topic}, which none of its sources reads"

@@ -151,8 +151,9 @@ def _check(version: int, then: tuple[str, int], now: tuple[str, int]) -> None:
         )
     if then[0] != now[0]:
         raise StateRefused(
-            "the pipeline's definition has changed since this checkpoint was made: its nodes are others, and so is the "
-            "state they keep. Start with a new checkpoint, or bring the definition back; functions and sinks may change"
+            "the pipeline's definition has changed since this checkpoint was made: its nodes or their windows are "
+            "others, and so is the state they keep. Start with a new checkpoint, or bring the definition back; "
+            "functions and sinks may change"
         )
     if then[1] != now[1]:
         raise StateRefused(f"this checkpoint was made with {then[1]} slots, not {now[1]}: set slots={then[1]}")

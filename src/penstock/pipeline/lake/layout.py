@@ -25,8 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from penstock.pipeline.formats import Formats, formats_of
+from penstock.pipeline.formats import Formats, formats_of, place_of
 from penstock.pipeline.lake.errors import LakeError
+from penstock.pipeline.registry import RegistryError
 from penstock.pipeline.source.schema import RECORD
 from penstock.schemas.errors import SchemaError, Undecodable
 
@@ -42,6 +43,12 @@ PARTITION_COLUMNS: dict[str, dict[str, pa.DataType]] = {
 ERRORS = ("fail", "keep", "skip", "dead-letters")
 MODES = {"fail": "FAILFAST", "keep": "PERMISSIVE", "skip": "DROPMALFORMED", "dead-letters": "PERMISSIVE"}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_US = (datetime(1, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+LAST_US = (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+NEXT_STEP = (
+    "errors=keep keeps such records as bytes with the reason, errors=skip leaves them out, and dead letters are a "
+    "topic for them"
+)
 
 
 @dataclass(frozen=True)
@@ -68,9 +75,9 @@ class Layout:
             asked["errorColumn"] = "_error"
         try:
             layout = cls(formats_of(asked), errors, time_field, headers, raw)
-        except SchemaError as error:
+            layout._check()
+        except (SchemaError, RegistryError) as error:
             raise LakeError(str(error)) from None
-        layout._check()
         return layout
 
     @property
@@ -105,7 +112,7 @@ class Layout:
     def rows(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
         """The rows of a batch of records; and, where dead letters are kept elsewhere, the records that are none,
         with their reasons in the column `_error`."""
-        read = self._decoded(batch.append_column("_raw", batch.column("value")))
+        read = self._timed(self._decoded(batch.append_column("_raw", batch.column("value"))))
         dead = None
         if self.errors == "dead-letters":
             said = read.column("_error")
@@ -118,24 +125,43 @@ class Layout:
         try:
             return self.formats.apply(batch)
         except Undecodable as error:
-            raise LakeError(
-                f"{error.reason.partition('; mode ')[0]}; errors=keep keeps such records as bytes with the reason, "
-                "errors=skip leaves them out, and dead letters are a topic for them"
-            ) from None
+            raise LakeError(f"{error.reason.partition('; mode ')[0]}; {NEXT_STEP}") from None
+
+    def _timed(self, read: pa.RecordBatch) -> pa.RecordBatch:
+        """The same with the column `_time`, where a field of the value is the event's time. A record whose field is no
+        time is one that cannot be decoded: no table has a day for it."""
+        if self.time_field is None:
+            return read
+        field = dict(self._fields(read.column("value")))[self.time_field]
+        times = event_times(field)
+        wrong = pc.and_(pc.is_valid(field), pc.is_null(times))
+        read = read.append_column("_time", times)
+        if not pc.any(wrong).as_py():
+            return read
+        reasons = [f"{self.time_field} is {one}, which is no time of the years 1 to 9999" for one in _texts(field)]
+        said = pc.if_else(wrong, pa.array(reasons, pa.string()), pa.scalar(None, pa.string()))
+        if self.errors == "fail":
+            row = pc.index(wrong, True).as_py()
+            raise LakeError(f"the value of {place_of(read, row)} has no time: {said[row].as_py()}; {NEXT_STEP}")
+        if self.errors == "skip":
+            return read.filter(pc.is_null(said))
+        at = read.schema.get_field_index("_error")
+        return read.set_column(at, "_error", pc.coalesce(read.column(at), said))
+
+    @staticmethod
+    def _fields(value: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+        """`flatten` and not `field`: of a struct that is null, every field is."""
+        if pa.types.is_struct(value.type):
+            return zip([field.name for field in value.type], value.flatten(), strict=True)
+        return iter([("value", value)])
 
     def _shaped(self, read: pa.RecordBatch) -> pa.RecordBatch:
-        value = read.column("value")
-        found: dict[str, pa.Array] = {}
-        if pa.types.is_struct(value.type):
-            # `flatten` and not `field`: of a struct that is null, every field is.
-            found.update(zip([field.name for field in value.type], value.flatten(), strict=True))
-        else:
-            found["value"] = value
+        found: dict[str, pa.Array] = dict(self._fields(read.column("value")))
         found |= {f"_{name}": read.column(name) for name in ("key", "topic", "partition", "offset", "timestamp")}
         if self.headers:
             found["_headers"] = read.column("headers")
         if self.time_field is not None:
-            found["_timestamp"] = pc.coalesce(event_times(found[self.time_field]), found["_timestamp"])
+            found["_timestamp"] = pc.coalesce(read.column("_time"), found["_timestamp"])
         if self.errors == "keep":
             found["_error"] = read.column("_error")
         if self.raw:
@@ -168,16 +194,32 @@ def _value_names(formats: Formats) -> list[str]:
 
 
 def event_times(values: pa.Array) -> pa.Array:
-    """A value's field as times: a timestamp, a date, or whole milliseconds since 1970."""
+    """A value's field as times: a timestamp, a date, or whole milliseconds since 1970; null where no calendar has such
+    a time, as where somebody wrote nanoseconds."""
     kind = values.type
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return values.cast(pa.timestamp("us")).cast(TIME) if not getattr(kind, "tz", None) else values.cast(TIME)
+    if pa.types.is_timestamp(kind):
+        return _within(values.cast(pa.int64()), {"s": 1_000_000, "ms": 1_000, "us": 1}[kind.unit])
+    if pa.types.is_date32(kind):
+        return _within(values.cast(pa.int32()).cast(pa.int64()), 86_400_000_000)
     if pa.types.is_integer(kind):
-        return values.cast(pa.int64()).cast(pa.timestamp("ms", "UTC")).cast(TIME)
+        return _within(values.cast(pa.int64()), 1_000)
     raise LakeError(
         f"an event's time is a timestamp, a date or milliseconds since 1970, and this field is {kind}: declare it as "
         "TIMESTAMP in the value's schema"
     )
+
+
+def _within(numbers: pa.Array, unit_us: int) -> pa.Array:
+    """Times since 1970 in that unit, those of the years 1 to 9999."""
+    low, high = pa.scalar(-(-FIRST_US // unit_us)), pa.scalar(LAST_US // unit_us)
+    known = pc.and_(pc.greater_equal(numbers, low), pc.less_equal(numbers, high))
+    kept = pc.if_else(known, numbers, pa.scalar(None, pa.int64()))
+    return pc.multiply(kept, unit_us).cast(TIME)
+
+
+def _texts(values: pa.Array) -> list[str]:
+    """Python has no time outside of these years either: such times are told as numbers."""
+    return [str(one) for one in values.cast(pa.int64() if values.type.bit_width == 64 else pa.int32()).to_pylist()]
 
 
 def buckets(rows: pa.RecordBatch, by: str) -> Iterator[tuple[dict[str, str], pa.RecordBatch]]:
@@ -196,7 +238,7 @@ def buckets(rows: pa.RecordBatch, by: str) -> Iterator[tuple[dict[str, str], pa.
 def values_of(number: int, by: str) -> dict[str, str]:
     """Of the `number`-th day or hour since 1970."""
     begin = EPOCH + (timedelta(days=number) if by == "day" else timedelta(hours=number))
-    day = {"event_day": f"{begin:%Y-%m-%d}"}
+    day = {"event_day": begin.date().isoformat()}
     return day if by == "day" else {**day, "event_hour": str(begin.hour)}
 
 

@@ -6,12 +6,12 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import IllegalArgumentException, PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -24,6 +24,7 @@ from penstock.pipeline.lake.files import FILE_BYTES, DataFile, TaskWriter, stem_
 from penstock.pipeline.lake.layout import PARTITION_COLUMNS, Layout
 from penstock.pipeline.lake.place import Place
 from penstock.pipeline.lake.tables import Compacted, Table, open_table, reached
+from penstock.pipeline.source import loss
 from penstock.pipeline.spark import session
 from penstock.pipeline.stopping import stop_after_batch
 from penstock.wire.offsets import EARLIEST, LATEST
@@ -40,7 +41,9 @@ NO_CONNECT = (
 COMPACT_EVERY = 100
 """batches, while a load with `compact` runs."""
 STARTING = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
-_TOLD = re.compile(r"(?:Undecodable|LakeError|SchemaError|LostData|KafkaError): (.+)")
+LOST = ("fail", "skip")
+_TOLD = re.compile(r"^\s*penstock(?:\.\w+)+: (.+)", re.MULTILINE)
+"""an error of ours, as it stands at the end of the traceback of a task or of Spark's own Python processes."""
 
 
 @dataclass
@@ -81,10 +84,17 @@ class Load:
 
     def _explained(self, error: StreamingQueryException) -> Exception:
         own = self._batches.failure
-        if isinstance(own, LakeError):
-            return own
-        told = _TOLD.findall(f"{own or ''}\n{error}")
-        return LakeError(told[-1].strip()) if told else error
+        return own if isinstance(own, LakeError) else explained(error, f"{own or ''}\n{error}")
+
+
+def explained(error: PySparkException, text: str) -> Exception:
+    """What Spark tells of an error of ours, as that error."""
+    told = _TOLD.findall(text)
+    if not told:
+        return error
+    return LakeError(
+        told[-1].strip().replace(f"{loss.NEXT_STEP}.", "lost=skip loads what is left; the gap stays in the table")
+    )
 
 
 def load(
@@ -100,6 +110,7 @@ def load(
     headers: bool = False,
     raw: bool = False,
     errors: str = "fail",
+    lost: str = "fail",
     dead_letters: str | None = None,
     compact: bool = False,
     checkpoint: str | None = None,
@@ -109,18 +120,24 @@ def load(
     catalog: Mapping[str, str] | None = None,
     table: str | None = None,
     kafka: Mapping[str, str] | None = None,
-    spark: SparkSession | None = None,
+    spark: SparkSession | Callable[[], SparkSession] | None = None,
 ) -> Load:
     """Start loading topics into the table at `to`, a directory or a URI; the table is made if it is not there.
 
     `options` are the source's: valueFormat, valueSchema, startingOffsets, maxOffsetsPerTrigger ... With `once` it ends
-    when it has loaded what the topics hold now. `checkpoint` is a directory beside the table's files where that is a
-    local disk. `catalog` and `table` are for Iceberg, `storage` for object stores, `kafka` for the clients.
+    when it has loaded what the topics hold now. Where records were deleted before they were loaded, `lost` is "fail",
+    or "skip" to load what is left. `checkpoint` is a directory beside the table's files where that is a local disk.
+    `catalog` and `table` are for Iceberg, `storage` for object stores, `kafka` for the clients.
+    `spark` may be what starts it: it is called when all else is found to be well.
     """
     if spark is not None and type(spark).__module__.startswith(CONNECT_PACKAGE):
         raise LakeError(NO_CONNECT)
     if by not in PARTITION_COLUMNS:
         raise LakeError(f"a table is partitioned by one of {', '.join(PARTITION_COLUMNS)}, not {by!r}")
+    if once and interval is not None:
+        raise LakeError("once loads what is there and ends, interval goes on: leave one of them out")
+    if lost not in LOST:
+        raise LakeError(f"lost is one of {', '.join(LOST)}, not {lost!r}")
     names = [topics] if isinstance(topics, str) else list(topics)
     given = dict(options or {})
     chosen = "dead-letters" if dead_letters is not None else errors
@@ -133,16 +150,22 @@ def load(
     schema = found.prepare(layout.schema, by)
     letters = None if dead_letters is None else DeadLetters(bootstrap, dead_letters, kafka or {})
     batches = Batches(found, layout, schema, by, letters, compact, where)
-    source = _source_options(given, names, bootstrap, kafka or {}, layout)
+    source = _source_options(given, names, bootstrap, kafka or {}, layout, lost)
     if _is_new(where):
         source = _begun(source, found, partitions)
-    frame = (spark or session("penstock-load")).readStream.format("penstock").options(**source).load()
-    writer = frame.writeStream.foreachBatch(batches).option("checkpointLocation", where)
-    if once:
-        writer = writer.trigger(availableNow=True)
-    elif interval is not None:
-        writer = writer.trigger(processingTime=interval)
-    return Load(writer.start(), batches, found)
+    chosen_spark = spark() if callable(spark) else spark or session("penstock-load")
+    try:
+        frame = chosen_spark.readStream.format("penstock").options(**source).load()
+        writer = frame.writeStream.foreachBatch(batches).option("checkpointLocation", where)
+        if once:
+            writer = writer.trigger(availableNow=True)
+        elif interval is not None:
+            writer = writer.trigger(processingTime=interval)
+        return Load(writer.start(), batches, found)
+    except IllegalArgumentException as error:
+        raise LakeError(f"Spark does not start the load: {str(error).splitlines()[0]}") from None
+    except PySparkException as error:
+        raise explained(error, str(error)) from None
 
 
 def compact(table: Table) -> Compacted:
@@ -244,7 +267,7 @@ def _partitions(
 
 
 def _source_options(
-    given: Mapping[str, str], topics: Sequence[str], bootstrap: str, kafka: Mapping[str, str], layout: Layout
+    given: Mapping[str, str], topics: Sequence[str], bootstrap: str, kafka: Mapping[str, str], layout: Layout, lost: str
 ) -> dict[str, str]:
     """Without the formats: the tasks that write decode, as they want the bytes too."""
     formats = ("format", "schema", "subject", "messagename")
@@ -257,6 +280,7 @@ def _source_options(
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(OFFSETS_PER_TRIGGER),
         "kafka.isolation.level": "read_committed",
+        "failOnDataLoss": str(lost == "fail").lower(),
         **{f"kafka.{name}": value for name, value in kafka.items()},
         **rest,
     }

@@ -61,4 +61,4 @@ def _written(low: Any, high: Any) -> tuple[Any, Any] | None:
 def _time(moment: datetime) -> str:
     """To the millisecond below, which is how exact Delta's log is."""
     zone = "Z" if moment.tzinfo is not None else ""
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}{zone}"
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}{zone}"

@@ -20,6 +20,8 @@ KINDS = {
     "delta": ("penstock.pipeline.lake.delta_table", "DeltaLakeTable"),
     "iceberg": ("penstock.pipeline.lake.iceberg_table", "IcebergTable"),
 }
+MARKS = {"parquet": "_penstock_log", "delta": "_delta_log", "iceberg": "metadata"}
+"""the directory in which each kind of table keeps what it knows of itself."""
 Reached = dict[str, dict[int, int]]
 """topic, partition, and the offset after the last one that a table has rows of."""
 
@@ -120,6 +122,7 @@ def open_table(
             f"{kind} tables need {missing.name}, which is not installed: pip install 'penstock[lake]'"
         ) from None
     place = Place.of(to, storage)
+    _check_kind(place, kind)
     return made(TableOptions(place, catalog or {}, name or f"lake.{_identifier(place)}", file_bytes))
 
 
@@ -145,6 +148,18 @@ def check_partitioning(place: Place, have: Sequence[str], by: str) -> None:
         raise LakeError(
             f"{place.location} is partitioned by {', '.join(have) or 'nothing'}, and not by "
             f"{', '.join(wanted) or 'nothing'}: {instead}, or load into a new table"
+        )
+
+
+def _check_kind(place: Place, kind: str) -> None:
+    """Two tables in one directory would have one checkpoint: the second would lack what the first has loaded."""
+    if place.names(MARKS[kind]):
+        return
+    other = next((one for one, mark in MARKS.items() if place.names(mark)), None)
+    if other is not None:
+        raise LakeError(
+            f"{place.location} holds a table of the kind {other}, and not of the kind {kind}: name its own kind, or "
+            "another directory"
         )
 
 

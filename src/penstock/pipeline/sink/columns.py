@@ -41,9 +41,10 @@ TYPES: dict[str, tuple[tuple[type[DataType], ...], str]] = {
 }
 
 
-def check(schema: StructType, topic: str | None) -> tuple[str, ...]:
-    """The columns that are written, in the order of `TYPES`. Says which is missing or has a type that cannot be one."""
-    fields = {field.name: field.dataType for field in schema.fields}
+def check(schema: StructType, topic: str | None, headers: bool = True) -> tuple[str, ...]:
+    """The columns that are written, in the order of `TYPES`. Says which is missing or has a type that cannot be one.
+    Without `headers` that column is one of the others."""
+    fields = {field.name: field.dataType for field in schema.fields if headers or field.name != "headers"}
     if "value" not in fields:
         raise SinkOptionError(
             f"there is no column 'value' among {', '.join(fields) or 'none'}: select what is to be written as value, "

@@ -11,7 +11,9 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from penstock.base.errors import ErrorCode, KafkaError
 from penstock.pipeline.settling import settle
+from penstock.pipeline.sink.errors import SinkError
 from penstock.pipeline.sink.options import SinkOptions
 from penstock.pipeline.sink.output import open_client, open_writer
 from penstock.wire import blocking
@@ -32,8 +34,9 @@ def kept_client(options: SinkOptions) -> Iterator[blocking.Client]:
     client = _clients.pop(key, None) or open_client(options)
     try:
         yield client
-    except BaseException:
+    except BaseException as error:
         client.close()
+        _expect_answers(error, options)
         raise
     settle()
     _clients[key] = client
@@ -50,9 +53,10 @@ def kept_writer(options: SinkOptions) -> Iterator[TopicWriter]:
     try:
         yield output
         output.flush()
-    except BaseException:
+    except BaseException as error:
         output.close(abandon=True)
         client.close()
+        _expect_answers(error, options)
         raise
     settle()
     output.forget_topics()
@@ -65,6 +69,12 @@ def kept_writer(options: SinkOptions) -> Iterator[TopicWriter]:
 def _opened(options: SinkOptions) -> tuple[blocking.Client, TopicWriter]:
     client = open_client(options)
     return client, open_writer(client, options)
+
+
+def _expect_answers(error: BaseException, options: SinkOptions) -> None:
+    """Raises in its place where it says no more than that nobody answers."""
+    if isinstance(error, KafkaError) and error.code is ErrorCode.NETWORK_EXCEPTION:
+        raise SinkError(f"no broker answers at {options.bootstrap} ({error}): is the cluster running?") from error
 
 
 def _key(options: SinkOptions) -> Hashable:

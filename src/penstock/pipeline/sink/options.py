@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.pipeline.sink.errors import SinkOptionError
+from penstock.pipeline.sink.producer_configs import NUMBERS, PRODUCER_CONFIGS
 from penstock.wire import security
 from penstock.wire.errors import InvalidSecurity
 from penstock.wire.security import PLAINTEXT, Security
@@ -25,6 +26,7 @@ NAMES = (
     BOOTSTRAP,
     "bootstrap",
     "topic",
+    "includeHeaders",
     "exactlyOnce",
     "transactionalIdPrefix",
     "sinkName",
@@ -54,6 +56,8 @@ class SinkOptions:
     bootstrap: str
     topic: str | None
     """where all rows go; None: the column `topic` says it row by row."""
+    include_headers: bool
+    """whether the column `headers` is written, where there is one."""
     exactly_once: bool
     transactional_id_prefix: str | None
     sink_name: str
@@ -83,6 +87,7 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     return SinkOptions(
         bootstrap=_bootstrap(given),
         topic=given.get("topic") or None,
+        include_headers=_flag(given, "includeHeaders", True),
         exactly_once=exactly_once,
         transactional_id_prefix=given.get("transactionalidprefix") or None,
         sink_name=given.get("sinkname") or given.get("topic") or "topics",
@@ -102,13 +107,22 @@ def _check_names(given: Mapping[str, str]) -> None:
         if name in names or name in SPARKS_OWN:
             continue
         if name.startswith(KAFKA):
-            reason = DECIDED_HERE.get(name.removeprefix(KAFKA))
-            if reason is not None:
-                raise SinkOptionError(f"{name} cannot be set: {reason}")
+            _check_producer_config(name)
             continue
         close = difflib.get_close_matches(name, names, 1, 0.6)
         meant = f"; did you mean {names[close[0]]!r}?" if close else f"; there are {', '.join(NAMES)} and kafka.*"
         raise SinkOptionError(f"unknown option {name!r} of a write{meant}")
+
+
+def _check_producer_config(name: str) -> None:
+    own = name.removeprefix(KAFKA)
+    reason = DECIDED_HERE.get(own)
+    if reason is not None:
+        raise SinkOptionError(f"{name} cannot be set: {reason}")
+    # Any name may be a setting of somebody's own; one that is all but a known one is a slip of the hand.
+    close = difflib.get_close_matches(own, PRODUCER_CONFIGS, 1, 0.85)
+    if own not in PRODUCER_CONFIGS and close:
+        raise SinkOptionError(f"unknown option {name!r} of a write; did you mean {KAFKA + close[0]!r}?")
 
 
 def _client(given: Mapping[str, str]) -> dict[str, str]:
@@ -118,6 +132,9 @@ def _client(given: Mapping[str, str]) -> dict[str, str]:
         client["compression.type"] = given["compression"]
     _choice("compression", client.setdefault("compression.type", "none"), CODECS)
     client.setdefault("transaction.timeout.ms", str(TRANSACTION_TIMEOUT_MS))
+    for name in sorted(NUMBERS & client.keys()):
+        if not client[name].strip().isdigit():
+            raise SinkOptionError(f"{KAFKA}{name} is a whole number, not {client[name]!r}")
     return client
 
 

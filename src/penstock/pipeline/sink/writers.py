@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
     """For `writeStream`. `overwrite` is the output mode "complete": all rows of the result, with every batch."""
     parsed = parse(options, streaming=True)
-    return StreamWriter(parsed, columns.check(schema, parsed.topic))
+    return StreamWriter(parsed, columns.check(schema, parsed.topic, parsed.include_headers))
 
 
 def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
@@ -37,7 +37,7 @@ def writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> D
     parsed = parse(options, streaming=False)
     if overwrite:
         raise SinkOptionError('a topic cannot be overwritten, only appended to: use mode("append")')
-    return BatchWriter(parsed, columns.check(schema, parsed.topic), uuid4().hex)
+    return BatchWriter(parsed, columns.check(schema, parsed.topic, parsed.include_headers), uuid4().hex)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):

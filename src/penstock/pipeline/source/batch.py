@@ -70,6 +70,8 @@ def _begin(options: ReadOptions, lookup: Lookup, start: Offsets, end: Offsets, n
     """Where each partition is read from: not before its first record, and not before what a filter lets through."""
     first = lookup.earliest(start)
     for partition, offset in start.items():
+        if offset > end[partition] and isinstance(options.starting, AtOffsets):
+            loss.report(loss.behind(partition, offset, end[partition]), options.fail_on_data_loss)
         if offset < first[partition] and first[partition] > 0 and offset < end[partition]:
             loss.report(loss.expired(partition, offset, end[partition], first[partition]), options.fail_on_data_loss)
     begun = {one: max(offset, first[one], narrowing.first_offset) for one, offset in start.items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from penstock.base.errors import ErrorCode, KafkaError
@@ -31,6 +31,7 @@ METADATA_AGE_MS = 1_000
 GRACE_MS = 2_000
 """A topic that was just made may not be known to every broker yet."""
 OFFSETS_TIMEOUT_MS = 10_000
+SILENT = (ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT)
 COMMIT_TIMEOUT_MS = 5_000
 
 
@@ -43,9 +44,11 @@ class Lookup:
         self._options = options
         self._client: Client | None = None
         self._refreshed_s = 0.0
+        self._answered = False
+        """Whether the cluster ever has. One that has may be starting again; else the address may be wrong."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_client": None, "_refreshed_s": 0.0}
+        return {"_options": self._options, "_client": None, "_refreshed_s": 0.0, "_answered": False}
 
     def close(self) -> None:
         if self._client is not None:
@@ -65,6 +68,12 @@ class Lookup:
                 raise TopicMissing(self._missing_text(missing[0]))
             self._refreshed_s = 0.0
             time.sleep(0.05)
+
+    def topic_ids(self, partitions: Iterable[TopicPartition]) -> dict[str, str]:
+        """Of the topics of these partitions, which were just found. Brokers before Kafka 2.8 give none."""
+        topics = self._connected().cluster.topics
+        found = {name: topics[name].topic_id for name in sorted({one.topic for one in partitions}) if name in topics}
+        return {name: topic_id.hex() for name, topic_id in found.items() if any(topic_id)}
 
     def forget(self) -> None:
         """Ask anew about topics next time: something we knew turned out to be wrong."""
@@ -117,8 +126,11 @@ class Lookup:
         if not wanted:
             return {}
         isolation = READ_COMMITTED if self._options.isolation == "read_committed" else READ_UNCOMMITTED
-        talk = list_offsets(self._connected().cluster, wanted, isolation=isolation, timeout_ms=OFFSETS_TIMEOUT_MS)
-        return {partition: found.offset for partition, found in self._run(talk).items()}
+        cluster = self._connected().cluster
+        answer = self._patiently(
+            lambda: list_offsets(cluster, wanted, isolation=isolation, timeout_ms=OFFSETS_TIMEOUT_MS)
+        )
+        return {partition: found.offset for partition, found in answer.items()}
 
     def _topics(self) -> dict[str, Topic]:
         client = self._connected()
@@ -132,12 +144,16 @@ class Lookup:
                 cluster.names.clear()
             else:
                 cluster.want(_named(self._options.subscription))
-            self._run(retrying(cluster, lambda: refresh(cluster, all_topics=every), REQUEST_TIMEOUT_MS))
+            self._patiently(lambda: retrying(cluster, lambda: refresh(cluster, all_topics=every), REQUEST_TIMEOUT_MS))
             self._refreshed_s = now_s
         return cluster.topics
 
     def _missing_text(self, missing: str) -> str:
         client = self._connected()
+        topic, _, number = missing.partition(" partition ")
+        if number:
+            advice = f"`penstock topic alter {topic} -p {int(number) + 1}` adds partitions"
+            return f"{missing} does not exist at {self._options.bootstrap}: {advice}"
         self._run(refresh(client.cluster, all_topics=True))
         names = sorted(name for name, topic in client.cluster.topics.items() if not topic.internal)
         close = difflib.get_close_matches(missing, names, 1)
@@ -152,6 +168,20 @@ class Lookup:
                 security=self._options.security,
             )
         return self._client
+
+    def _patiently(self, ask: Callable[[], Conversation[T]]) -> T:
+        """Asked again while a cluster that has answered before is silent, for as long as Kafka's own consumers wait:
+        a stream is to outlive brokers that are started again."""
+        deadline_s = time.monotonic() + self._options.api_timeout_ms / 1000
+        while True:
+            try:
+                answer = self._run(ask())
+            except KafkaError as error:
+                if not self._answered or error.code not in SILENT or time.monotonic() >= deadline_s:
+                    raise
+            else:
+                self._answered = True
+                return answer
 
     def _run(self, talk: Conversation[T]) -> T:
         try:

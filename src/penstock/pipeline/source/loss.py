@@ -39,6 +39,20 @@ def rewound(partition: TopicPartition, position: int, end: int) -> str:
     )
 
 
+def anew(partition: TopicPartition, position: int) -> str:
+    return (
+        f"topic {partition.topic} was deleted and created anew since partition {partition.partition} was read up to "
+        f"offset {position}: what the old one held behind that is gone, and the new one begins with other records"
+    )
+
+
+def unread(partition: TopicPartition, position: int, subscription: object) -> str:
+    return (
+        f"the checkpoint has partition {partition.partition} of topic {partition.topic} read up to offset {position}, "
+        f"and this query reads {subscription}: a query that reads something else needs a checkpoint of its own"
+    )
+
+
 def late(partition: TopicPartition, first: int) -> str:
     return (
         f"partition {partition.partition} of topic {partition.topic} is new to this query and begins at offset {first} "
@@ -50,6 +64,13 @@ def short(partition: TopicPartition, wanted: int, end: int) -> str:
     return (
         f"endingOffsets asks for partition {partition.partition} of topic {partition.topic} up to offset {wanted}, and "
         f"it ends at {end}"
+    )
+
+
+def behind(partition: TopicPartition, start: int, end: int) -> str:
+    return (
+        f"startingOffsets asks for partition {partition.partition} of topic {partition.topic} from offset {start} on, "
+        f"and the read ends at {end}"
     )
 
 

@@ -56,6 +56,7 @@ ISOLATIONS = ("read_uncommitted", "read_committed")
 UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 TRIGGER_DELAY_MS = 15 * 60_000
 TASK_TIMEOUT_MS = 120_000
+API_TIMEOUT_MS = 60_000
 BATCH_ROWS = 65_536
 BATCH_ROWS_MAX = 1_048_576
 
@@ -106,6 +107,8 @@ class ReadOptions:
     batch_rows: int
     task_timeout_ms: int
     """how long a task waits for a record that does not come."""
+    api_timeout_ms: int
+    """how long a stream waits for a cluster that has answered before."""
     client: dict[str, str] = field(default_factory=dict)
     """Kafka's own consumer settings, without the `kafka.` in front, and without those about security."""
     security: Security = PLAINTEXT
@@ -137,6 +140,7 @@ def parse(options: Mapping[str, str], *, streaming: bool | None, others: Iterabl
             push_filters=_flag(given, "pushFilters", False),
             batch_rows=min(_count(given, "batchRows") or BATCH_ROWS, BATCH_ROWS_MAX),
             task_timeout_ms=_count(given, "kafkaConsumer.pollTimeoutMs") or TASK_TIMEOUT_MS,
+            api_timeout_ms=_count(given, "kafka.default.api.timeout.ms") or API_TIMEOUT_MS,
             client=security.without(client),
             security=security.parse(client, KAFKA),
         )

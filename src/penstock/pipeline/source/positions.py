@@ -8,6 +8,8 @@ topic can have:
 - "@from": where this batch begins in partitions of which the batch before says nothing: all of them in the first
   batch, later those found since. A first batch that is run again would otherwise ask anew what "latest" means.
 - "@split": minPartitions and maxRecordsPerPartition of that time, as [least tasks, most offsets].
+- "@topics": the id of each topic. One that was deleted and created anew has another: its offsets are other records,
+  however far they reach by now.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from penstock.pipeline.source.options import Split
 QUERY = "@query"
 FROM = "@from"
 SPLIT = "@split"
+TOPICS = "@topics"
 
 Offsets = dict[TopicPartition, int]
 
@@ -37,6 +40,8 @@ class Positions:
     origin: Offsets = field(default_factory=dict)
     """Where this batch begins in partitions that the batch before did not have."""
     split: Split = field(default_factory=Split)
+    topics: dict[str, str] = field(default_factory=dict)
+    """Their ids, as far as the cluster gives them any."""
 
     def to_json(self) -> dict[str, Any]:
         """Equal positions give equal text: Spark compares offsets as text."""
@@ -47,6 +52,8 @@ class Positions:
             out[FROM] = _by_topic(self.origin)
         if self.split != Split():
             out[SPLIT] = [self.split.least_tasks or 0, self.split.most_offsets or 0]
+        if self.topics:
+            out[TOPICS] = {name: self.topics[name] for name in sorted(self.topics)}
         return out
 
     @classmethod
@@ -58,6 +65,7 @@ class Positions:
                 data.get(QUERY, ""),
                 _by_partition(data.get(FROM, {})),
                 Split(split[0] or None, split[1] or None),
+                dict(data.get(TOPICS, {})),
             )
         except (AttributeError, TypeError, ValueError, IndexError) as error:
             raise CheckpointError(

@@ -47,7 +47,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "starting", self._options.starting, partitions, or_latest=self._options.latest_if_no_record
         )
         # The empty origin of a batch tells that it is not the first; here everything is origin.
-        return Positions(offsets, new_query(), origin=offsets, split=self._options.split).to_json()
+        ids = self._lookup.topic_ids(partitions)
+        return Positions(offsets, new_query(), origin=offsets, split=self._options.split, topics=ids).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         limits = self._options.limits
@@ -62,18 +63,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Spark asks for the next batch only when the one before is done: everything before `start` is processed.
         done = Positions.from_json(start)
         self._progress.show(done)
-        available = self._find(done.offsets)
+        ends = self._ends()
+        ids = self._lookup.topic_ids(ends)
+        # A checkpoint of before, or of Spark's own source, has no ids: then only offsets that go back tell.
+        anew = frozenset(topic for topic, known in done.topics.items() if ids.get(topic, known) != known)
+        self._expect_kept(done.offsets, ends, anew)
+        available = self._targeted(ends)
         self._available = Positions(available)
-        begins = self._begin(done.offsets, available)
+        begins = self._begin(done.offsets, available, anew)
         begun = {one: begins[one] if one in begins else done.offsets[one] for one in available}
         end = self._admit(begun, available, limit)
-        if end == done.offsets:
+        if end == done.offsets and not anew:
             return start
         # The batch after the initial offsets is the first: they are asked for anew where it is run again.
         first = bool(done.origin) and done.origin == done.offsets
         origin = {one: offset for one, offset in begun.items() if first or one in begins}
         self._batch_made_s = time.monotonic()
-        return Positions(end, done.query or new_query(), origin, self._options.split).to_json()
+        return Positions(end, done.query or new_query(), origin, self._options.split, ids).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return None if self._available is None else self._available.to_json()
@@ -93,18 +99,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         self._lookup.close()
 
-    def _find(self, done: Offsets) -> Offsets:
-        """Where the partitions of today end. What is gone, or ends before what was read, is reported as lost."""
+    def _expect_kept(self, done: Offsets, ends: Offsets, anew: frozenset[str]) -> None:
+        """What is gone, ends before what was read, or is another topic of the same name, is reported as lost."""
         fail = self._options.fail_on_data_loss
-        available = self._ends()
         for partition, position in done.items():
-            if partition not in available:
-                loss.report(loss.deleted(partition, position), fail)
-            elif available[partition] < position:
-                loss.report(loss.rewound(partition, position, available[partition]), fail)
+            if partition not in ends:
+                told = loss.deleted(partition, position)
+                if not self._options.subscription.covers(partition):
+                    told = loss.unread(partition, position, self._options.subscription)
+                loss.report(told, fail)
+            elif ends[partition] < position:
+                loss.report(loss.rewound(partition, position, ends[partition]), fail)
+            elif partition.topic in anew:
+                loss.report(loss.anew(partition, position), fail)
+
+    def _targeted(self, ends: Offsets) -> Offsets:
+        """Where partitions end today; in a run with the trigger availableNow, where they ended when it began."""
         if self._target is None:
-            return available
-        return {one: min(offset, self._target.get(one, 0)) for one, offset in available.items() if one in self._target}
+            return ends
+        return {one: min(offset, self._target.get(one, 0)) for one, offset in ends.items() if one in self._target}
 
     def _ends(self) -> Offsets:
         try:
@@ -116,9 +129,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lookup.forget()
             return self._lookup.latest(self._lookup.partitions(required=False))
 
-    def _begin(self, done: Offsets, available: Offsets) -> Offsets:
+    def _begin(self, done: Offsets, available: Offsets, anew: frozenset[str]) -> Offsets:
         """Partitions that are new to the query, or were made anew since, are read from their first record on."""
-        begins = self._lookup.earliest(one for one in available if one not in done or available[one] < done[one])
+        begins = self._lookup.earliest(
+            one for one in available if one not in done or one.topic in anew or available[one] < done[one]
+        )
         for partition, first in begins.items():
             if first > 0 and partition not in done:
                 loss.report(loss.late(partition, first), self._options.fail_on_data_loss)

@@ -22,6 +22,9 @@ class Topics:
 
     names: tuple[str, ...]
 
+    def covers(self, partition: TopicPartition) -> bool:
+        return partition.topic in self.names
+
     def __str__(self) -> str:
         return f"topics {', '.join(self.names)}"
 
@@ -35,6 +38,9 @@ class Pattern:
     def matches(self, topic: str) -> bool:
         return re.fullmatch(self.expression, topic) is not None
 
+    def covers(self, partition: TopicPartition) -> bool:
+        return self.matches(partition.topic)
+
     def __str__(self) -> str:
         return f"topics like {self.expression}"
 
@@ -44,6 +50,9 @@ class Assigned:
     """These partitions, and never another."""
 
     partitions: tuple[TopicPartition, ...]
+
+    def covers(self, partition: TopicPartition) -> bool:
+        return partition in self.partitions
 
     def __str__(self) -> str:
         return f"partitions {', '.join(str(one) for one in self.partitions)}"

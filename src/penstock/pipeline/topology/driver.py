@@ -117,8 +117,12 @@ class Driver:
 
     def _source(self, topic: str) -> Source:
         if topic not in self._sources:
-            known = ", ".join(sorted(self._sources)) or "none"
-            raise KeyError(f"{self._flow.name} does not read the topic {topic}; it reads: {known}")
+            found = next((source for source in self._flow.sources if source.reads(topic)), None)
+            if found is None:
+                patterns = [source.pattern for source in self._flow.sources if source.pattern]
+                known = ", ".join([*sorted(self._sources), *patterns]) or "none"
+                raise KeyError(f"{self._flow.name} does not read the topic {topic}; it reads: {known}")
+            self._sources[topic] = found
         return self._sources[topic]
 
     def _run(self, rows: list[Shuffled]) -> None:

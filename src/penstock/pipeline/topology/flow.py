@@ -73,9 +73,10 @@ class Flow:
         return self._levels.get(node, self.levels + 1)
 
     @property
-    def signature(self) -> list[tuple[int, str, list[tuple[int, int]]]]:
-        """(node, kind, parents): state belongs to nodes by their place, so a checkpoint goes with one signature."""
-        return [(n.id, n.kind, [(p.id, port) for p, port in n.parents]) for n in self.nodes if not isinstance(n, Sink)]
+    def signature(self) -> list[tuple[Any, ...]]:
+        """(node, kind, parents, windows): state belongs to nodes by their place, and its times were reckoned with their
+        windows, so a checkpoint goes with one signature."""
+        return [_signature(node) for node in self.nodes if not isinstance(node, Sink)]
 
     def feed(self) -> Feed:
         return Feed(self)
@@ -170,7 +171,7 @@ class Spread:
     def _sink(self, sink: Sink, row: Row) -> None:
         value = row.value.new if sink.changes else row.value
         try:
-            topic = sink.topic if isinstance(sink.topic, str) else sink.topic(row.key, value)
+            topic = sink.topic if isinstance(sink.topic, str) else _topic(sink.topic(row.key, value))
             key = sink.key.encode(row.key)
             encoded = sink.value.encode(value)
         except Exception as error:
@@ -195,14 +196,15 @@ class Feed(Spread):
     def __call__(self, source: Source, record: Record) -> list[Shuffled]:
         self.rows = []
         self._record, self._source = record, source
+        part = "key"
         try:
             key = None if record.key is None else source.key.decode(record.key)
+            part = "value"
             value = None if record.value is None else source.value.decode(record.value)
-            timestamp = record.timestamp if source.timestamp is None else source.timestamp(key, value)
-            if timestamp < 0:
-                raise Undecodable(f"its timestamp is {timestamp}")
+            part = "timestamp"
+            timestamp = _timestamp(source, key, value, record)
         except Undecodable as error:
-            self._bury(record, error)
+            self._bury(record, part, error)
             return self.rows
         except Exception as error:
             raise PipelineError(source.name, source.where, _place(record), _told(error)) from error
@@ -230,22 +232,41 @@ class Feed(Spread):
         order = emission_order(order, len(self.rows))
         self.rows.append(Shuffled(node, key, payload, row.timestamp, reached, order))
 
-    def _bury(self, record: Record, error: Undecodable) -> None:
+    def _bury(self, record: Record, part: str, error: Undecodable) -> None:
         assert self._source is not None
         topic = self._source.dead_letters or self.flow.dead_letters
         if topic is None:
-            raise PipelineError(self._source.name, self._source.where, _place(record), f"it cannot be decoded: {error}")
-        told = {
+            told = f"its {part} cannot be decoded: {error}; dead_letters= names a topic for such records"
+            raise PipelineError(self._source.name, self._source.where, _place(record), told)
+        reason = {
             "topic": record.topic,
             "partition": str(record.partition),
             "offset": str(record.offset),
-            "stage": "VALUE_CONVERTER",
+            "stage": "KEY_CONVERTER" if part == "key" else "VALUE_CONVERTER",
             "exception.message": str(error),
         }
-        headers = record.headers + tuple((ERROR_HEADERS + name, text.encode()) for name, text in told.items())
+        headers = record.headers + tuple((ERROR_HEADERS + name, text.encode()) for name, text in reason.items())
         output = (topic, record.key, record.value, headers, max(record.timestamp, 0))
         row = Row(record.key, record.value, max(record.timestamp, 0))
         self.add(self.flow.dead_letter_sink, record.key or b"", pack(output), row)
+
+
+def _timestamp(source: Source, key: Any, value: Any, record: Record) -> int:
+    """Of a record without a value its own: there is nothing to take it from."""
+    taken: Any = record.timestamp
+    if source.timestamp is not None and value is not None:
+        taken = source.timestamp(key, value)
+        if not isinstance(taken, int | float):
+            raise TypeError(f"the timestamp function gave {taken!r}; it gives milliseconds since 1970, a number")
+    if not taken >= 0:
+        raise Undecodable(f"it is {taken}")
+    return int(taken)
+
+
+def _signature(node: Node) -> tuple[Any, ...]:
+    made = (node.id, node.kind, [(parent.id, port) for parent, port in node.parents])
+    windows = getattr(node, "windows", None)
+    return made if windows is None else (*made, repr(windows))
 
 
 def _levels(nodes: list[Node]) -> dict[int, int]:
@@ -280,6 +301,12 @@ def _merged(emitted: list[Row]) -> list[Row]:
         last.pop(key, None)
         last[key] = row
     return [row.to(Change(row.value.new, first[key].value.old)) for key, row in last.items()]
+
+
+def _topic(named: Any) -> str:
+    if not isinstance(named, str) or not named:
+        raise TypeError(f"the function gave {named!r}; it gives the name of a topic")
+    return named
 
 
 def _order(row: Shuffled) -> bytes:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from penstock.pipeline.topology.joins import Joiner
+from penstock.pipeline.topology.functions import Joiner
 from penstock.pipeline.topology.nodes import Graph, Keyed, Node, Step
-from penstock.pipeline.topology.packing import pack, pack_key
+from penstock.pipeline.topology.packing import pack_equal, pack_key
 from penstock.pipeline.topology.rows import Change, Row
 
 
@@ -30,7 +30,8 @@ class Answer(NamedTuple):
 
 
 def version_of(value: Any) -> int:
-    return crc32(pack(value))
+    """Equal for equal values, also where one of them has been packed and unpacked in between."""
+    return crc32(pack_equal(value))
 
 
 def subscriptions(row: Row, foreign_key: Callable[[Any, Any], Any]) -> Iterable[Row]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock.pipeline.topology.aggregates import Aggregate, Fold, TableAggregate
+from penstock.pipeline.topology.functions import fold_by_arity, maker, reducer
 from penstock.pipeline.topology.nodes import Node
-from penstock.pipeline.topology.rows import fold_by_arity
 from penstock.pipeline.topology.tables import Table
 from penstock.pipeline.topology.windowed import SessionAggregate, SlidingAggregate, TimeAggregate
-from penstock.pipeline.topology.windows import SessionWindows, SlidingWindows, Windows
+from penstock.pipeline.topology.windows import SessionWindows, SlidingWindows, UnlimitedWindows, Windows
 
 if TYPE_CHECKING:
     from penstock.pipeline.topology.streams import Pipeline
@@ -26,6 +26,20 @@ class Grouped:
         self._key = key
         self._windows: Windows | None = None
         self._on_close = False
+
+    def _set(self, windows: Windows, on_close: bool) -> None:
+        if not isinstance(windows, Windows):
+            raise TypeError(
+                f"windowed_by: {windows!r} is no window of an aggregate; "
+                'say for example TimeWindows.of("1 minute"), or Sliding-, Session- or UnlimitedWindows'
+            )
+        if on_close and isinstance(windows, UnlimitedWindows):
+            raise TypeError("windowed_by: unlimited windows never close, so on_close=True would give nothing")
+        self._windows, self._on_close = windows, on_close
+
+    def _check_merge(self, merge: Function | None) -> None:
+        if merge is not None and not isinstance(self._windows, SessionWindows):
+            raise TypeError("aggregate: merge= is for session windows, which grow together; others have no use for it")
 
     def _made(
         self,
@@ -64,22 +78,26 @@ class Cogrouped(Grouped):
         self._parts = parts
 
     def cogroup(self, other: GroupedStream, function: Function) -> Cogrouped:
+        if not isinstance(other, GroupedStream):
+            raise TypeError(f"cogroup: a {type(other).__name__} is no grouped stream; say group_by_key() or group_by()")
+        _check_before_windows(self, other)
         return Cogrouped(self.pipeline, [*self._parts, (other.node, function)], self._key)
 
     def windowed_by(self, windows: Windows, *, on_close: bool = False) -> Cogrouped:
         """`on_close`: a window's value goes out once, when it has closed."""
         made = Cogrouped(self.pipeline, self._parts, self._key)
-        made._windows, made._on_close = windows, on_close
+        made._set(windows, on_close)
         return made
 
     def aggregate(
         self, initial: Callable[[], Any], *, merge: Function | None = None, to: Any = None, name: str | None = None
     ) -> Table:
         """`merge`: for session windows, of two aggregates one."""
+        self._check_merge(merge)
         folds = [fold_by_arity(function, "cogroup") for _, function in self._parts]
         functions = [initial, merge, *(function for _, function in self._parts)]
         parents = [node for node, _ in self._parts]
-        return self._made(parents, initial, folds, functions, merge, to, name)
+        return self._made(parents, maker(initial, "aggregate"), folds, functions, merge, to or _type(initial), name)
 
 
 class GroupedStream(Grouped):
@@ -92,11 +110,13 @@ class GroupedStream(Grouped):
 
     def cogroup(self, function: Function) -> Cogrouped:
         """Begin an aggregate over several streams: this one goes in by `function`."""
+        _check_before_windows(self)
         return Cogrouped(self.pipeline, [(self.node, function)], self._key)
 
     def windowed_by(self, windows: Windows, *, on_close: bool = False) -> GroupedStream:
+        """`on_close`: a window's value goes out once, when it has closed."""
         made = GroupedStream(self.pipeline, self.node, self._key, self._value)
-        made._windows, made._on_close = windows, on_close
+        made._set(windows, on_close)
         return made
 
     def count(self, *, name: str | None = None) -> Table:
@@ -104,6 +124,7 @@ class GroupedStream(Grouped):
 
     def reduce(self, function: Function, *, name: str | None = None) -> Table:
         """Of (the value so far, the next) one."""
+        reducer(function, "reduce")
 
         def fold(key: Any, value: Any, aggregate: Any) -> Any:
             return value if aggregate is _FIRST else function(aggregate, value)
@@ -120,9 +141,10 @@ class GroupedStream(Grouped):
         name: str | None = None,
     ) -> Table:
         """Of (the aggregate so far, the value) the next aggregate; or of (key, value, aggregate)."""
+        self._check_merge(merge)
         fold = fold_by_arity(function, "aggregate")
-        made = to or (initial if isinstance(initial, type) else None)
-        return self._made([self.node], initial, [fold], [initial, function, merge], merge, made, name)
+        functions = [maker(initial, "aggregate"), function, merge]
+        return self._made([self.node], initial, [fold], functions, merge, to or _type(initial), name)
 
 
 class GroupedTable:
@@ -138,6 +160,8 @@ class GroupedTable:
 
     def reduce(self, add: Function, subtract: Function, *, name: str | None = None) -> Table:
         """`add` of (so far, new value), `subtract` of (so far, old value)."""
+        reducer(add, "reduce")
+        reducer(subtract, "reduce")
 
         def fold(key: Any, value: Any, aggregate: Any) -> Any:
             return value if aggregate is _FIRST else add(aggregate, value)
@@ -151,13 +175,24 @@ class GroupedTable:
         self, initial: Callable[[], Any], add: Function, subtract: Function, *, to: Any = None, name: str | None = None
     ) -> Table:
         fold, unfold = fold_by_arity(add, "aggregate"), fold_by_arity(subtract, "aggregate")
-        return self._made(initial, fold, unfold, [initial, add, subtract], to, name)
+        functions = [maker(initial, "aggregate"), add, subtract]
+        return self._made(initial, fold, unfold, functions, to or _type(initial), name)
 
     def _made(
         self, initial: Callable[[], Any], add: Fold, subtract: Fold, functions: list[Any], to: Any, name: str | None
     ) -> Table:
         node = TableAggregate(self.pipeline.graph, self.node, initial, add, subtract, functions, name)
         return Table(self.pipeline, node, self._key, to, knows_old=True)
+
+
+def _type(initial: Callable[[], Any]) -> Any:
+    """What a class makes is of that class."""
+    return initial if isinstance(initial, type) else None
+
+
+def _check_before_windows(*grouped: Grouped) -> None:
+    if any(one._windows is not None for one in grouped):
+        raise TypeError("cogroup: put the streams together first, then say windowed_by() of all of them")
 
 
 class _First:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
+from penstock.pipeline.topology.functions import Joiner
 from penstock.pipeline.topology.nodes import Graph, Keyed, Node, Step
 from penstock.pipeline.topology.rows import Change, Row
 from penstock.pipeline.topology.windows import JoinWindows
 
 Kind = Literal["inner", "left", "outer"]
-Joiner = Callable[[Any, Any, Any], Any]
-"""(key, left value, right value) to the joined value"""
 
 
 class StreamJoin(Keyed):
@@ -114,10 +113,14 @@ class LookUp(Keyed):
     def key_of(self, row: Row, port: int) -> Any:
         return row.key if port == 1 or self._key_of is None else self._key_of(row.key, row.value)
 
+    def takes(self, row: Row, port: int) -> bool:
+        """A row without a value joins with nothing, and has none to find a key in."""
+        return port == 1 or row.value is not None
+
     def on_row(self, step: Step, row: Row, port: int) -> Iterable[Row]:
         if port == 1:
             step.state = row.value.new
-        elif row.value is not None and (self.left or step.state is not None):
+        elif self.left or step.state is not None:
             yield row.to(self.joiner(row.key, row.value, step.state))
 
 

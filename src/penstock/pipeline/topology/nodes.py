@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,12 @@ class Graph:
         node.id = len(self.nodes)
         self.nodes.append(node)
 
+    def check_own(self, node: Node) -> None:
+        if node.id >= len(self.nodes) or self.nodes[node.id] is not node:
+            raise ValueError(
+                f"{node} belongs to another pipeline; streams and tables meet within one, or by a topic between two"
+            )
+
 
 class Node:
     kind = "node"
@@ -47,6 +54,7 @@ class Node:
         self.parents: list[tuple[Node, int]] = []
         self.children: list[tuple[Node, int]] = []
         for slot, parent in enumerate(parents):
+            graph.check_own(parent[0] if isinstance(parent, tuple) else parent)
             self.attach(*(parent if isinstance(parent, tuple) else (parent, slot)))
 
     def attach(self, parent: Node, port: int) -> None:
@@ -85,6 +93,9 @@ class Source(Node):
         self.is_table, self.is_global = is_table, is_global
         self.starting = starting
         self.dead_letters = dead_letters
+
+    def reads(self, topic: str) -> bool:
+        return topic in self.topics or (self.pattern is not None and re.fullmatch(self.pattern, topic) is not None)
 
 
 class Transform(Node):

@@ -56,6 +56,15 @@ def pack_key(key: Any) -> bytes:
         ) from error
 
 
+def pack_equal(value: Any) -> bytes:
+    """Equal values give equal bytes. A pickle tells by references which parts are one object, and a copy of a value may
+    have others in common; it has to do for classes that nothing else takes apart."""
+    try:
+        return _keys.encode(value)
+    except (TypeError, ValueError, OverflowError):
+        return pack(unpack(pack(value)))
+
+
 def classes_of(functions: Iterable[Any]) -> list[type]:
     """Every class outside of the installed packages that these functions and types can reach."""
     found: dict[int, type] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -88,36 +87,3 @@ def timer_order(at: int, key: bytes) -> bytes:
 
 def emission_order(order: bytes, index: int) -> bytes:
     return order + _EMISSION.pack(index)
-
-
-def by_arity(function: Callable[..., Any], name: str) -> Callable[[Any, Any], Any]:
-    """A user's function of (value) or of (key, value), as one of (key, value)."""
-    count = _positional(function, name)
-    if count == 1:
-        return lambda key, value: function(value)
-    if count == 2:
-        return function
-    raise TypeError(f"{name}: the function takes {count} arguments; it is given the value, or the key and the value")
-
-
-def fold_by_arity(function: Callable[..., Any], name: str) -> Callable[[Any, Any, Any], Any]:
-    """A user's function of (aggregate, value) or of (key, value, aggregate), as one of (key, value, aggregate)."""
-    count = _positional(function, name)
-    if count == 2:
-        return lambda key, value, aggregate: function(aggregate, value)
-    if count == 3:
-        return function
-    raise TypeError(
-        f"{name}: the function takes {count} arguments; it is given (aggregate, value) or (key, value, aggregate)"
-    )
-
-
-def _positional(function: Callable[..., Any], name: str) -> int:
-    code = getattr(function, "__code__", None)
-    if code is None:  # a class or a builtin: given the value
-        if not callable(function):
-            raise TypeError(f"{name}: {function!r} is not a function")
-        return 1
-    defaults = len(getattr(function, "__defaults__", None) or ())
-    bound = 1 if hasattr(function, "__self__") else 0
-    return int(code.co_argcount) - defaults - bound

@@ -6,18 +6,20 @@ Functions are given the value, or the key and the value, as many as they take. N
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.pipeline.topology.aggregates import Latest
 from penstock.pipeline.topology.flow import Flow
+from penstock.pipeline.topology.functions import by_arity, joiner_by_arity, maker, pair_of, returned, without_none
 from penstock.pipeline.topology.grouped import GroupedStream
 from penstock.pipeline.topology.joins import Kind, LookUp, StreamJoin
 from penstock.pipeline.topology.nodes import Graph, Node, Sink, Source, Transform
 from penstock.pipeline.topology.process import Process, Processor
-from penstock.pipeline.topology.rows import Row, by_arity
+from penstock.pipeline.topology.rows import Row
 from penstock.pipeline.topology.serdes import Guess
-from penstock.pipeline.topology.tables import GlobalTable, Table, joiner_by_arity
+from penstock.pipeline.topology.tables import GlobalTable, Table
 from penstock.pipeline.topology.windows import JoinWindows
 from penstock.schemas.serdes import serde_of
 
@@ -47,7 +49,8 @@ class Pipeline:
         dead_letters: str | None = None,
         name: str | None = None,
     ) -> Stream:
-        """The records of topics. `timestamp`: a function that says when it happened, in ms; else the record's own time.
+        """The records of topics. `timestamp`: a function that says when it happened, in ms; else, and where there is no
+        value, the record's own time.
         `starting`: "earliest" or "latest" where there is no checkpoint yet; "latest" unless told otherwise."""
         source = self._source(topics, pattern, key, value, timestamp, False, False, starting, dead_letters, name)
         return Stream(self, source, key, value)
@@ -80,7 +83,9 @@ class Pipeline:
         return GlobalTable(self, source, key, value)
 
     def flow(self) -> Flow:
-        return Flow(self.name, self.graph, self.dead_letters)
+        flow = Flow(self.name, self.graph, self.dead_letters)
+        _check_no_echo(flow)
+        return flow
 
     def _source(
         self,
@@ -99,16 +104,13 @@ class Pipeline:
             raise ValueError("a source needs topics, or a pattern of their names, and not both")
         if starting not in (None, "earliest", "latest"):
             raise ValueError(f'starting="{starting}": it is "earliest" or "latest"')
-        taken = {topic for node in self.graph.nodes if isinstance(node, Source) for topic in node.topics}
-        for topic in topics:
-            if topic in taken:
-                raise ValueError(f"the topic {topic} is read twice in {self.name}; use the first stream or table again")
+        self._check_read_once(topics, pattern)
         return Source(
             self.graph,
             list(topics),
             pattern,
-            serde_of(key),
-            serde_of(value),
+            serde_of(without_none(key)),
+            serde_of(without_none(value)),
             timestamp=None if timestamp is None else by_arity(timestamp, "timestamp"),
             is_table=is_table,
             is_global=is_global,
@@ -116,6 +118,25 @@ class Pipeline:
             dead_letters=dead_letters,
             name=name or " ".join(topics) or pattern,
         )
+
+    def _check_read_once(self, topics: tuple[str, ...], pattern: str | None) -> None:
+        """Each source reads for itself: the records of a topic in two of them would come twice."""
+        known = [node for node in self.graph.nodes if isinstance(node, Source)]
+        read = [topic for source in known for topic in source.topics]
+        for place, topic in enumerate(topics):
+            if topic in read or topic in topics[:place]:
+                raise ValueError(f"the topic {topic} is read twice in {self.name}; use the first stream or table again")
+        try:
+            patterns = [re.compile(one) for one in [pattern, *(source.pattern for source in known)] if one]
+        except re.error as error:
+            raise ValueError(f'pattern="{pattern}" is no regular expression: {error}') from None
+        for topic in [*read, *topics]:
+            for one in patterns:
+                if one.fullmatch(topic):
+                    raise ValueError(
+                        f"the topic {topic} is read twice in {self.name}: by its name, and by the pattern "
+                        f"{one.pattern}; take it out of the pattern, or use that stream"
+                    )
 
 
 class Stream:
@@ -139,20 +160,20 @@ class Stream:
         """To a pair (key, value). `key` and `to`: their types, where a topic or a DataFrame needs them."""
         made = by_arity(function, "map")
         return self._then(
-            "map", lambda row: (row.keyed(*_pair(made(row.key, row.value))),), function, key=key, value=to, name=name
+            "map", lambda row: (row.keyed(*pair_of(made(row.key, row.value))),), function, key=key, value=to, name=name
         )
 
     def map_values(self, function: Function, *, to: Any = None, name: str | None = None) -> Stream:
         made = by_arity(function, "map_values")
         apply = lambda row: (row.to(made(row.key, row.value)),)  # noqa: E731  # one line among its kin
-        return self._then("map-values", apply, function, key=self.key_type, value=to or _returned(function), name=name)
+        return self._then("map-values", apply, function, key=self.key_type, value=to or returned(function), name=name)
 
     def flat_map(self, function: Function, *, key: Any = None, to: Any = None, name: str | None = None) -> Stream:
         """To any number of pairs (key, value)."""
         made = by_arity(function, "flat_map")
         return self._then(
             "flat-map",
-            lambda row: [row.keyed(*_pair(pair)) for pair in made(row.key, row.value)],
+            lambda row: [row.keyed(*pair_of(pair)) for pair in made(row.key, row.value)],
             function,
             key=key,
             value=to,
@@ -176,7 +197,7 @@ class Stream:
             "select-key",
             lambda row: (row.keyed(made(row.key, row.value), row.value),),
             function,
-            key=key or _returned(function),
+            key=key or returned(function),
             value=self.value_type,
             name=name,
         )
@@ -233,7 +254,7 @@ class Stream:
         self, make: Callable[[], Processor], *, key: Any = None, to: Any = None, name: str | None = None
     ) -> Stream:
         """Rows through code of your own with state and timers by key. `make`: a Processor's class, or a function."""
-        node = Process(self.pipeline.graph, self.node, make, [make], name)
+        node = Process(self.pipeline.graph, self.node, maker(make, "process"), [make], name)
         return Stream(self.pipeline, node, key or self.key_type, to)
 
     def process_values(self, make: Callable[[], Processor], *, to: Any = None, name: str | None = None) -> Stream:
@@ -265,6 +286,13 @@ class Stream:
         made = joiner_by_arity(joiner)
         graph = self.pipeline.graph
         node: Node
+        if windows is not None and isinstance(other, Table):
+            raise TypeError("a join with a table has no windows: a row finds the value that the table has then")
+        if key is not None and not isinstance(other, GlobalTable):
+            raise TypeError(
+                "key= is for a join with a global table, as global_table() gives it; "
+                "rows of a stream or a table meet by their own keys: use select_key() before the join"
+            )
         if isinstance(other, Stream):
             if windows is None:
                 raise TypeError("a join of two streams needs JoinWindows: how far apart the rows may be")
@@ -277,10 +305,12 @@ class Stream:
             node = LookUp(graph, self.node, other.node, made, kind, [joiner], None, name)
         else:
             raise TypeError(f"a stream cannot be joined with a {type(other).__name__}")
-        return Stream(self.pipeline, node, self.key_type, to or _returned(joiner))
+        return Stream(self.pipeline, node, self.key_type, to or returned(joiner))
 
     def to(self, topic: str | Function, *, key: Any = None, value: Any = None, name: str | None = None) -> None:
         """Write to a topic, or to the one that a function of the row names."""
+        if topic == "":
+            raise ValueError("to: a topic has a name")
         named: Any = topic if isinstance(topic, str) else by_arity(topic, "to")
         Sink(
             self.pipeline.graph,
@@ -314,19 +344,23 @@ def _first(tests: list[Callable[[Any, Any], Any]], row: Row) -> int:
     return len(tests)
 
 
-def _pair(made: Any) -> tuple[Any, Any]:
-    if not isinstance(made, tuple) or len(made) != 2:
-        raise TypeError(f"the function gave {made!r}; it gives a pair (key, value)")
-    return made
-
-
-def _returned(function: Any) -> Any:
-    """The type that a function's annotation names; None where there is none, or only as a text."""
-    if isinstance(function, type):
-        return function
-    said = getattr(function, "__annotations__", {}).get("return")
-    return None if isinstance(said, str) else said
+def _check_no_echo(flow: Flow) -> None:
+    """What is written to a topic that is read by its name comes back on purpose, as what is to be tried again does.
+    By a pattern it comes back by mistake; and a record that cannot be decoded would come back for ever."""
+    patterns = [source for source in flow.sources if source.pattern]
+    for sink in flow.sinks:
+        if isinstance(sink.topic, str) and any(source.reads(sink.topic) for source in patterns):
+            raise ValueError(
+                f"{flow.name} writes to {sink.topic}, and reads it by a pattern: what it writes would come to it "
+                "again; leave it out of the pattern, or read it by its name"
+            )
+    for letters in (source.dead_letters or flow.dead_letters for source in flow.sources):
+        if letters is not None and any(source.reads(letters) for source in flow.sources):
+            raise ValueError(
+                f"{flow.name} reads {letters}, and sends what it cannot decode there: such records would come to it "
+                "for ever; name another topic for dead letters"
+            )
 
 
 def _sink_serde(type_: Any) -> Any:
-    return Guess() if type_ is None else serde_of(type_)
+    return Guess() if type_ is None else serde_of(without_none(type_))

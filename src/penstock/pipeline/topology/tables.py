@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.pipeline.topology.aggregates import Store
 from penstock.pipeline.topology.foreign_keys import Answers, Subscriptions, subscriptions
-from penstock.pipeline.topology.joins import Joiner, Kind, TableJoin
+from penstock.pipeline.topology.functions import by_arity, joiner_by_arity, pair_of, returned, without_none
+from penstock.pipeline.topology.joins import Kind, TableJoin
 from penstock.pipeline.topology.nodes import Node, Sink, Transform
-from penstock.pipeline.topology.rows import UNKNOWN, Change, Row, by_arity
+from penstock.pipeline.topology.rows import UNKNOWN, Change, Row
 from penstock.pipeline.topology.serdes import Guess, WindowedKey
 from penstock.pipeline.topology.suppress import Suppress
 from penstock.pipeline.topology.windows import (
@@ -63,7 +64,7 @@ class Table:
                 row.to(Change(*(one if one is None or one is UNKNOWN else made(row.key, one) for one in row.value))),
             )
 
-        return self._then("map-values", apply, function, to, name)
+        return self._then("map-values", apply, function, to or returned(function), name)
 
     def to_stream(self, function: Function | None = None, *, name: str | None = None) -> Stream:
         """The changes as facts; a deletion is a row without a value. `function`: to another key."""
@@ -79,9 +80,13 @@ class Table:
 
     def to(self, topic: str, *, key: Any = None, value: Any = None, name: str | None = None) -> Table:
         """Write the changes to a compacted topic, to be served (`penstock table serve`) and read again."""
+        if not isinstance(topic, str) or not topic:
+            raise TypeError(
+                "to: a table goes to one topic, by its name; to_stream().to(function) chooses it by the row"
+            )
         key_serde = _key_serde(key or self.key_type, self.windows)
         value_type = value or self.value_type
-        value_serde: Any = Guess() if value_type is None else serde_of(value_type)
+        value_serde: Any = Guess() if value_type is None else serde_of(without_none(value_type))
         graph = self.pipeline.graph
         Sink(graph, self.node, topic, key_serde, value_serde, changes=True, compacted=True, name=name or topic)
         return self
@@ -92,11 +97,13 @@ class Table:
 
         made = by_arity(function, "group_by")
 
+        def placed(key: Any, value: Any) -> tuple[Any, Any] | None:
+            """None: in no group."""
+            given = None if value is None else made(key, value)
+            return None if given is None or pair_of(given)[0] is None else pair_of(given)
+
         def apply(row: Row) -> Iterable[Row]:
-            old = None if row.value.old is None else made(row.key, row.value.old)
-            new = None if row.value.new is None else made(row.key, row.value.new)
-            old = None if old is None or old[0] is None else old
-            new = None if new is None or new[0] is None else new
+            old, new = placed(row.key, row.value.old), placed(row.key, row.value.new)
             if old is not None and new is not None and old[0] == new[0]:
                 yield row.keyed(new[0], Change(new[1], old[1]))
                 return
@@ -142,7 +149,7 @@ class Table:
     ) -> Table:
         if isinstance(other, GlobalTable) or not isinstance(other, Table):
             raise TypeError(f"a table cannot be joined with a {type(other).__name__}; it joins with a table")
-        graph, made = self.pipeline.graph, joiner_by_arity(joiner)
+        graph, made, to = self.pipeline.graph, joiner_by_arity(joiner), to or returned(joiner)
         if foreign_key is None:
             joined = TableJoin(graph, self.node, other.node, made, kind, [joiner], name)
             return Table(self.pipeline, joined, self.key_type, to, knows_old=True, windows=self.windows)
@@ -196,18 +203,6 @@ class GlobalTable(Table):
     """A table that a stream may ask by any key."""
 
 
-def joiner_by_arity(joiner: Function) -> Joiner:
-    """A user's function of (left, right) or of (key, left, right), as one of (key, left, right)."""
-    if isinstance(joiner, type):
-        return lambda key, left, right: joiner(left, right)
-    count = joiner.__code__.co_argcount - len(joiner.__defaults__ or ()) if hasattr(joiner, "__code__") else 2
-    if count == 2:
-        return lambda key, left, right: joiner(left, right)
-    if count == 3:
-        return joiner
-    raise TypeError(f"the joiner takes {count} arguments; it is given (left, right) or (key, left, right)")
-
-
 class _WindowedType:
     """The type of a windowed key on its way to a sink."""
 
@@ -222,7 +217,7 @@ class _WindowedType:
 
 
 def _key_serde(type_: Any, windows: Windows | None) -> Any:
-    inner: Any = Guess() if type_ is None else serde_of(type_)
+    inner: Any = Guess() if type_ is None else serde_of(without_none(type_))
     if windows is None:
         return inner
     if isinstance(windows, SessionWindows):

@@ -14,7 +14,9 @@ FOR_EVER = 2**63 - 1
 
 _UNITS = {"ms": 1, "millisecond": 1, "s": 1000, "second": 1000, "m": 60_000, "min": 60_000, "minute": 60_000}
 _UNITS |= {"h": 3_600_000, "hour": 3_600_000, "d": 86_400_000, "day": 86_400_000, "week": 604_800_000}
-_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", re.IGNORECASE)
+_UNITS |= {f"{name}s": unit for name, unit in _UNITS.items() if len(name) > 2}
+"""Words have a plural; "ms" is not more than one minute."""
+_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def milliseconds(duration: Duration, name: str = "duration") -> int:
@@ -23,7 +25,7 @@ def milliseconds(duration: Duration, name: str = "duration") -> int:
     if isinstance(duration, int | float):
         return int(duration)
     found = _TEXT.fullmatch(duration)
-    unit = found and (_UNITS.get(found[2].lower()) or _UNITS.get(found[2].lower() + "s"))
+    unit = found and _UNITS.get(found[2].lower())
     if not found or not unit:
         raise ValueError(f'{name}: "{duration}" is no duration; write for example "500 ms", "30 seconds", "5 minutes"')
     return round(float(found[1]) * unit)
