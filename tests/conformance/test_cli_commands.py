@@ -67,6 +67,11 @@ def test_a_topics_life(shell, name):
     shell("topic", "delete", name, "--yes", "--if-exists")
 
 
+def test_values_may_come_behind_options(shell, kafka_topic):
+    assert shell("produce", kafka_topic, "-k", "key", "one", "two") == f"{kafka_topic}-0: 2 records at 0..1\n"
+    assert shell("consume", "-o", "start", "-n", "2", kafka_topic, "-f", "%k=%v\\n") == "key=one\nkey=two\n"
+
+
 def test_produce_and_consume(shell, kafka_topic):
     assert (
         shell("produce", kafka_topic, "one", "two", "-k", "key", "-H", "h:1") == f"{kafka_topic}-0: 2 records at 0..1\n"

@@ -98,7 +98,7 @@ def _guarded(arguments: list[str]) -> int:
     as_json = "--format=json" in arguments or "json" in arguments[1:]
     try:
         parser = build(arguments[0])
-        args = parser.parse_args(_join_negatives(arguments[1:]))
+        args = _parsed(parser, _join_negatives(arguments[1:]))
         as_json = getattr(args, "format", "text") == "json"
         handler = getattr(args, "handler", None)
         if handler is None:
@@ -124,6 +124,12 @@ def _guarded(arguments: list[str]) -> int:
             raise
         report(explained, as_json=as_json)
         return explained.exit_code
+
+
+def _parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """What a command is about may also come behind its options, as in `produce orders -k 7 one`; argparse can do that
+    for commands without subcommands alone."""
+    return parser.parse_args(arguments) if parser._subparsers else parser.parse_intermixed_args(arguments)
 
 
 def _join_negatives(arguments: list[str]) -> list[str]:

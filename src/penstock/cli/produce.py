@@ -35,7 +35,7 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = HELP
     parser.add_argument("topic")
-    parser.add_argument("value", nargs="*", help="values; stdin where there are none")
+    parser.add_argument("value", nargs="*", default=[], help="values; stdin where there are none")
     parser.add_argument("-k", "--key", help="the key of every record that brings none")
     parser.add_argument(
         "-H", "--header", action="append", default=[], metavar="NAME:VALUE", help="a header of every record"
