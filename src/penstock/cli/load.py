@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.failures import Failure, Usage
-from penstock.cli.options import add_client, check_reachable, client_config, pairs, quiet_client
+from penstock.cli.options import add_client, check_reachable, client_config, pairs, quiet_client, spark_settings
 from penstock.cli.output import emit, note
 
 if TYPE_CHECKING:
@@ -165,11 +165,7 @@ def _checked(args: argparse.Namespace) -> dict[str, str]:
     for name in ("file_mb", "batch_records"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise Usage(f"--{name.replace('_', '-')} is a whole number above 0, not {getattr(args, name)}")
-    conf = pairs(args.conf, "the setting")
-    for name in conf:
-        if not name.startswith("spark."):
-            raise Usage(f"--conf {name}={conf[name]}: the names of Spark's settings begin with spark.")
-    return conf
+    return spark_settings(args)
 
 
 def _follow(started: Load, topics: str, to: str) -> None:

@@ -73,6 +73,15 @@ def pairs(texts: list[str], what: str) -> dict[str, str]:
     return found
 
 
+def spark_settings(args: argparse.Namespace) -> dict[str, str]:
+    """Those of `--conf`."""
+    conf = pairs(args.conf, "the setting of Spark")
+    for name in conf:
+        if not name.startswith("spark."):
+            raise Usage(f"--conf {name}={conf[name]}: the names of Spark's settings begin with spark.")
+    return conf
+
+
 def client_config(args: argparse.Namespace) -> dict[str, str]:
     return pairs(args.properties, "the property")
 

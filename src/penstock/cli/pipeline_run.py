@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.failures import Failure, Usage
-from penstock.cli.options import check_reachable, client_config, pairs, quiet_client
+from penstock.cli.options import check_reachable, client_config, quiet_client, spark_settings
 from penstock.cli.output import emit, note
 from penstock.cli.pipeline import need, progress_note
 from penstock.cli.pipeline_registry import registered
@@ -45,7 +45,7 @@ def run_pipeline(args: argparse.Namespace, pipeline: Pipeline) -> int:
     if is_connect(args.master) and not is_past:
         _check_checkpoint(args)
     checkpoint = args.checkpoint or str(Path(args.file).parent / f".{pipeline.name}.checkpoint")
-    conf, kafka = _settings(args), client_config(args)
+    conf, kafka = spark_settings(args), client_config(args)
     check_reachable(args.bootstrap_server)
     quiet_client()
     try:
@@ -90,14 +90,6 @@ def _check_together(args: argparse.Namespace, is_past: bool) -> None:
             f"{given[0]} is for a live run, and this one is over a range of the past",
             "leave it out, or leave out --backfill, --from-time and --to-time",
         )
-
-
-def _settings(args: argparse.Namespace) -> dict[str, str]:
-    conf = pairs(args.conf, "the setting of Spark")
-    for name in conf:
-        if not name.startswith("spark."):
-            raise Usage(f"--conf {name}={conf[name]}: the names of Spark's settings begin with spark.")
-    return conf
 
 
 @contextmanager

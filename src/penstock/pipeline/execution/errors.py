@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final
 
+from penstock.pipeline.telling import told_in
 from penstock.pipeline.topology.flow import PipelineError
 
 _MARK: Final = "PENSTOCK-PIPELINE-ERROR "
 _MARKED: Final = re.compile(re.escape(_MARK) + r"(\{.*\})")
-_TOLD: Final = re.compile(r"^\s*penstock(?:\.\w+)+: (.+)", re.MULTILINE)
-"""An error of the source or the sink, as it ends a traceback."""
 _NOT_THE_USERS: Final = ("/penstock/pipeline/", "/pyspark/", "/pyspark.zip/")
 
 
@@ -64,8 +63,8 @@ def clear(error: BaseException) -> BaseException:
     text = _text(error)
     found = _MARKED.search(text)
     if found is None:
-        told_lines = _TOLD.findall(text)
-        return PipelineFailed(told_lines[-1].strip()) if told_lines else error
+        of_ours = told_in(text)
+        return error if of_ours is None else PipelineFailed(of_ours)
     told: dict[str, Any] = json.JSONDecoder().raw_decode(found.group(1))[0]
     if "refused" in told:
         return PipelineFailed(told["refused"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from penstock.pipeline.lake.tables import Compacted, Table, open_table, reached
 from penstock.pipeline.source import loss
 from penstock.pipeline.spark import session
 from penstock.pipeline.stopping import stop_after_batch
+from penstock.pipeline.telling import told_in
 from penstock.wire.offsets import EARLIEST, LATEST
 
 QUERY_PROPERTY = "sql.streaming.queryId"
@@ -42,8 +42,6 @@ COMPACT_EVERY = 100
 """batches, while a load with `compact` runs."""
 STARTING = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
 LOST = ("fail", "skip")
-_TOLD = re.compile(r"^\s*penstock(?:\.\w+)+: (.+)", re.MULTILINE)
-"""an error of ours, as it stands at the end of the traceback of a task or of Spark's own Python processes."""
 
 
 @dataclass
@@ -89,12 +87,10 @@ class Load:
 
 def explained(error: PySparkException, text: str) -> Exception:
     """What Spark tells of an error of ours, as that error."""
-    told = _TOLD.findall(text)
-    if not told:
+    told = told_in(text)
+    if told is None:
         return error
-    return LakeError(
-        told[-1].strip().replace(f"{loss.NEXT_STEP}.", "lost=skip loads what is left; the gap stays in the table")
-    )
+    return LakeError(told.replace(f"{loss.NEXT_STEP}.", "lost=skip loads what is left; the gap stays in the table"))
 
 
 def load(
