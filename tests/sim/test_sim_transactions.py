@@ -52,3 +52,9 @@ def test_a_copier_that_never_comes_to_the_end_is_a_violation(monkeypatch: pytest
     violations = simulated(1, faults=(), readers=0, members=0).violations
     assert violations and violations[0].invariant == "L2"
     assert any("(copier)" in violation.text for violation in violations)
+
+
+def test_an_auditor_reads_to_the_end_though_its_answers_come_late() -> None:
+    """One that took the end of its last answer for the end stopped before the last transaction, which nobody read."""
+    weather = dataclasses.replace(draw(18, nodes=3, events=3_000).weather, loss=0.2, retransmit_us=400_000)
+    assert simulated(18, faults=(), weather=weather).violations == []

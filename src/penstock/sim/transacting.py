@@ -68,6 +68,8 @@ class Transacting:
         self._attempts = 0
         self.copied_to: dict[int, int] = {}
         """partition -> how far the copier has come, as it knows"""
+        self.committed_to: dict[str, int] = {}
+        """partition's name -> the last offset of a transaction that its client knows to be committed"""
         self.works: dict[str, Work] = {"transactor": self._transact, "copier": self._copy, "auditor": self._audit}
 
     @property
@@ -171,6 +173,9 @@ class Transacting:
                 commit = commit and producer.state is not State.DOOMED
                 continue
             self._workload.complete(client, name, "ok" if commit else "fail", sends)
+            for key, _, offset in sends if commit else ():
+                assert offset is not None  # all of it was delivered
+                self.committed_to[str(key)] = max(offset, self.committed_to.get(str(key), -1))
             return True
         self._workload.complete(client, name, "info", sends)
         return False
@@ -272,9 +277,14 @@ class Transacting:
         self._workload.complete(client, name, "ok", [Poll(records)])
 
     def _is_audited(self, fetcher: aio.Fetcher) -> bool:
+        """To the end, and not to one that is of the time before: an answer that tells of the last transaction may be
+        under way for long."""
         if not self._workload.finishing or not self._workload.writers_done:
             return False
-        return all(one.offset == one.high_watermark for one in fetcher.core.positions.values())
+        return all(
+            one.offset == one.high_watermark and one.offset > self.committed_to.get(str(place), -1)
+            for place, one in fetcher.core.positions.items()
+        )
 
     async def _producer(self, connection: aio.Client, transactional_id: str) -> aio.Producer:
         settings = Settings(
