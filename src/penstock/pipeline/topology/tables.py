@@ -100,7 +100,8 @@ class Table:
         def placed(key: Any, value: Any) -> tuple[Any, Any] | None:
             """None: in no group."""
             given = None if value is None else made(key, value)
-            return None if given is None or pair_of(given)[0] is None else pair_of(given)
+            pair = None if given is None else pair_of(given)
+            return None if pair is None or pair[0] is None else pair
 
         def apply(row: Row) -> Iterable[Row]:
             old, new = placed(row.key, row.value.old), placed(row.key, row.value.new)
