@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from penstock.base.configs.broker import BROKER_CONFIGS, without_listener
+from penstock.base.configs.broker_logs import EVERY_DIRECTORY
 from penstock.base.configs.define import ConfigDef
 from penstock.base.configs.own import OWN_CONFIGS
 from penstock.base.configs.values import Value, parse, split_list
@@ -51,6 +52,7 @@ class BrokerConfig:
         self.client_listeners = [one for one in self.listeners if one.name not in self.controller_listener_names]
         self.controller_listeners = [one for one in self.listeners if one.name in self.controller_listener_names]
         self._check_security()
+        self._check_cordons()
         self.auto_create_topics = self.flag("auto.create.topics.enable")
 
     def value(self, name: str) -> Value:
@@ -149,6 +151,13 @@ class BrokerConfig:
 
     def _listeners(self, name: str) -> list[Listener]:
         return [_listener(name, text) for text in self._list(name)]
+
+    def _check_cordons(self) -> None:
+        for path in self._list("cordoned.log.dirs") if self.is_broker else ():
+            if path not in (EVERY_DIRECTORY, self.log_dir):
+                raise ConfigFault(
+                    f"cordoned.log.dirs: {path} is not the directory of this broker, {self.log_dir}; '*' names it"
+                )
 
     def _check_security(self) -> None:
         if self.text("authorizer.class.name"):

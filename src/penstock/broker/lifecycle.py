@@ -2,7 +2,8 @@
 
 Registered, it is fenced until its own image has its registration. While it cannot write it asks to be fenced again, so
 that others lead, where there are others. A controlled shutdown is asked for with heartbeats
-too: the controller gives what it led to others, and only then lets it go.
+too: the controller gives what it led to others, and only then lets it go. That it is cordoned, by its configuration, is
+told with them as well.
 
 A broker that is cut off from the controller is not told that others lead by now what it led. Its clients need not
 notice either: it goes on to answer them, with nothing new, and some ask it alone who leads. So it sends them away, to
@@ -15,6 +16,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from penstock.base.configs.define import ResourceType
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock, Disk
 from penstock.broker.config import BrokerConfig, Listener
@@ -22,8 +24,10 @@ from penstock.broker.controller_link import ControllerLink
 from penstock.broker.journal import Journal
 from penstock.broker.quorum import Quorum
 from penstock.broker.registrations import broker_registration, controller_registration
+from penstock.core.controller import cordons
 from penstock.core.log.checkpoints import CLEAN_SHUTDOWN, decode_clean_shutdown
 from penstock.core.metadata.delta import Delta
+from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Image
 from penstock.protocol.generated.broker_heartbeat_request import BrokerHeartbeatRequest
 from penstock.protocol.generated.broker_heartbeat_response import BrokerHeartbeatResponse
@@ -76,6 +80,7 @@ class Lifecycle:
         """Known once the broker is registered."""
         self.is_fenced = True
         self._config = config
+        self._node = Node(config.node_id, config.values)
         self._quorum = quorum
         self._link = link
         self._clock = clock
@@ -192,6 +197,7 @@ class Lifecycle:
             current_metadata_offset=offset,
             want_fence=offset < self.broker_epoch or self._wants_aside,
             want_shut_down=leaving,
+            cordoned_log_dirs=self._untold_cordon(),
         )
         answer: BrokerHeartbeatResponse = await self._link.ask(request, interval_ms, channel=_CHANNEL)
         self._heard()
@@ -199,6 +205,15 @@ class Lifecycle:
             return await self._refused(ErrorCode(answer.error_code))
         self._take(answer)
         return _LEAVING_EVERY_MS if leaving else interval_ms
+
+    def _untold_cordon(self) -> list[bytes] | None:
+        """What the controller has to hear of this broker's directory; not before the image has all that was set."""
+        image = self._quorum.image
+        own = image.brokers.get(self._config.node_id)
+        if own is None or own.epoch != self.broker_epoch:
+            return None
+        cordoned = cordons.cordons_path(image, self._node, self._config.log_dir)
+        return cordons.untold(image, own, [self._quorum.identity.directory_id] if cordoned else [])
 
     def _heard(self) -> None:
         self._answered_ms = self._clock.monotonic_ms()
@@ -237,8 +252,13 @@ class Lifecycle:
 
     def _follow(self, delta: Delta, image: Image) -> None:
         """Its own registration is in the image: it is ready. Another broker shuts down: it has to wait until every
-        broker has told that it knows."""
+        broker has told that it knows. Its own configuration has changed: it may be cordoned, or not any more."""
         ready = self.is_fenced and 0 <= self.broker_epoch <= image.offset
         leaving = [one for one in delta.changed_brokers if one in image.brokers]
+        if (int(ResourceType.BROKER), str(self._config.node_id)) in delta.changed_configs:
+            strange = cordons.strange_paths(image, self._node, self._config.log_dir)
+            if strange:
+                log.warning("cordoned.log.dirs names what is not here", paths=strange, here=self._config.log_dir)
+            self._wake.set()
         if ready or any(image.brokers[one].in_controlled_shutdown for one in leaving if one != self._config.node_id):
             self._wake.set()

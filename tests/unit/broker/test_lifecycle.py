@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import pytest
 
+from penstock.base.configs.define import ResourceType
 from penstock.base.errors import ErrorCode, KafkaError
-from penstock.broker.config import BrokerConfig, Listener
+from penstock.broker.config import BrokerConfig, ConfigFault, Listener
 from penstock.broker.controller_link import ControllerLink
 from penstock.broker.embedded import single_node
 from penstock.broker.lifecycle import Lifecycle, last_clean_epoch
@@ -23,8 +24,10 @@ from penstock.core.metadata.delta import Delta
 from penstock.core.metadata.image import Image
 from penstock.protocol.generated.broker_heartbeat_request import BrokerHeartbeatRequest
 from penstock.protocol.generated.broker_heartbeat_response import BrokerHeartbeatResponse
+from penstock.protocol.generated.broker_registration_change_record import BrokerRegistrationChangeRecord
 from penstock.protocol.generated.broker_registration_request import BrokerRegistrationRequest
 from penstock.protocol.generated.broker_registration_response import BrokerRegistrationResponse
+from penstock.protocol.generated.config_record import ConfigRecord
 from penstock.protocol.generated.controller_registration_response import ControllerRegistrationResponse
 from penstock.protocol.message import Message
 from penstock.sim.disk import SimDisk
@@ -69,6 +72,14 @@ class Scene:
         before = self.quorum.image
         self.quorum.image = Image(offset=offset)
         self._follower(Delta(before), self.quorum.image)
+
+    def follow(self, records: list[Message]) -> None:
+        """The node's own image has these now."""
+        delta = Delta(self.quorum.image)
+        for record in records:
+            delta.replay(record)
+        self.quorum.image = replace(delta.apply(), offset=self.quorum.image.offset + len(records))
+        self._follower(delta, self.quorum.image)
 
     async def ask(self, message: Message, _timeout_ms: int, *, channel: str = "") -> Message:
         await asyncio.sleep(0)
@@ -285,3 +296,41 @@ def test_the_last_broker_keeps_its_clients_though_no_controller_is_heard():
         assert sent_away == []
 
     story(told, SHORT_SESSION)
+
+
+def cordon(value: str) -> ConfigRecord:
+    return ConfigRecord(resource_type=ResourceType.BROKER, resource_name="1", name="cordoned.log.dirs", value=value)
+
+
+def test_a_cordon_is_told_at_once_and_until_the_image_has_it():
+    async def told(scene: Scene) -> None:
+        scene.registered = [BrokerRegistrationResponse(broker_epoch=11)]
+        scene.beaten = [BrokerHeartbeatResponse(is_fenced=False)]
+        scene.quorum.image = replace(cluster(alive=(1, 2)), offset=40)
+        await scene.join()
+        assert scene.heartbeats[-1].cordoned_log_dirs is None
+        scene.follow([cordon("*")])
+        await scene.until(lambda: scene.heartbeats[-1].cordoned_log_dirs == [b"d" * 16])
+        known = BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=11, cordoned_log_dirs=[b"d" * 16])
+        scene.follow([known])
+        scene.is_connected = False  # so that there are more of them
+        await scene.until(lambda: scene.heartbeats[-1].cordoned_log_dirs is None)
+        scene.follow([cordon("")])
+        await scene.until(lambda: scene.heartbeats[-1].cordoned_log_dirs == [])
+
+    story(told, {"broker.heartbeat.interval.ms": "60000"})
+
+
+def test_a_cordon_of_the_properties_file_is_told_from_the_first_heartbeat_on():
+    async def told(scene: Scene) -> None:
+        scene.registered = [BrokerRegistrationResponse(broker_epoch=11)]
+        scene.quorum.image = replace(cluster(alive=(1, 2)), offset=40)
+        await scene.join()
+        assert scene.heartbeats[0].cordoned_log_dirs == [b"d" * 16]
+
+    story(told, {"cordoned.log.dirs": "*"})
+
+
+def test_a_broker_that_is_to_cordon_what_it_has_not_does_not_start():
+    with pytest.raises(ConfigFault, match="/elsewhere is not the directory of this broker, /nowhere"):
+        BrokerConfig({**single_node("/nowhere"), "cordoned.log.dirs": "/elsewhere"})

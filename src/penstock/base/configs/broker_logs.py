@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.base.configs.define import ConfigDef, ConfigType, Dynamic, idle, table
+from penstock.base.configs.values import split_list
 
 BOOLEAN = ConfigType.BOOLEAN
 STRING = ConfigType.STRING
@@ -13,8 +14,26 @@ LIST = ConfigType.LIST
 PER_BROKER = Dynamic.PER_BROKER
 CLUSTER_WIDE = Dynamic.CLUSTER_WIDE
 
+EVERY_DIRECTORY = "*"
+"""of cordoned.log.dirs, in place of a list"""
+
+
+def _cordon_fault(text: str) -> str | None:
+    items = split_list(text)
+    return "'*' names every directory, and stands alone" if EVERY_DIRECTORY in items and len(items) > 1 else None
+
+
 LOGS_CONFIGS = table(
-    idle("cordoned.log.dirs", LIST, "", unique=True, dynamic=PER_BROKER),
+    ConfigDef(
+        "cordoned.log.dirs",
+        LIST,
+        "",
+        unique=True,
+        check=_cordon_fault,
+        dynamic=PER_BROKER,
+        doc="The broker's directory, or *: it keeps the replicas it has and gets no others, before it leaves the "
+        "cluster, say.",
+    ),
     ConfigDef(
         "log.cleaner.backoff.ms",
         LONG,

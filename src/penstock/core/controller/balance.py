@@ -80,10 +80,12 @@ class _Held(NamedTuple):
 
 
 class _Scales:
-    """What each active broker carries, kept up with the moves that are decided."""
+    """What each active broker carries, kept up with the moves that are decided. One that is cordoned is left as it is:
+    neither given anything nor relieved."""
 
     def __init__(self, image: Image, sizes: Mapping[Place, int]) -> None:
-        self.bytes_of = {one.id: 0 for one in image.brokers.values() if one.active}
+        self._active = {one.id for one in image.brokers.values() if one.active}
+        self.bytes_of = {one.id: 0 for one in image.brokers.values() if one.active and not one.cordoned}
         self.copies_of = dict.fromkeys(self.bytes_of, 0)
         self.leaders_of = dict.fromkeys(self.bytes_of, 0)
         self.held_by: dict[int, list[_Held]] = {broker: [] for broker in self.bytes_of}
@@ -130,7 +132,7 @@ class _Scales:
 
     def can_arrive(self, replicas: Iterable[int]) -> bool:
         """A move ends when all of these are in sync: with one of them away it would keep the old copies besides."""
-        return all(one in self.bytes_of for one in replicas)
+        return all(one in self._active for one in replicas)
 
     def racks(self, replicas: Iterable[int]) -> int:
         return len({self._racks[one] for one in replicas if one in self._racks})

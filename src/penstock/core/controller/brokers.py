@@ -10,7 +10,7 @@ from penstock.core.controller.elections import Election, Wish, decide_change
 from penstock.core.controller.outlook import Outlook
 from penstock.core.controller.result import Result
 from penstock.core.metadata.effective import Node
-from penstock.core.metadata.image import NO_LEADER, Image, Partition
+from penstock.core.metadata.image import NO_LEADER, Broker, Image, Partition
 from penstock.protocol.generated.broker_registration_change_record import BrokerRegistrationChangeRecord
 from penstock.protocol.generated.broker_registration_request import BrokerRegistrationRequest
 from penstock.protocol.generated.broker_registration_response import BrokerRegistrationResponse
@@ -55,16 +55,18 @@ def decide_register_broker(
         return Result(BrokerRegistrationResponse(error_code=error.code))
     before = image.brokers.get(request.broker_id)
     if before is not None and before.incarnation_id == request.incarnation_id:
-        record = _registration(request, before.epoch)
+        record = _registration(request, before.epoch, before)
         record.fenced, record.in_controlled_shutdown = before.fenced, before.in_controlled_shutdown
         return Result(BrokerRegistrationResponse(broker_epoch=before.epoch), [record])
     clean = before is not None and before.epoch == request.previous_broker_epoch
     changes = _without(image, node, request.broker_id, lost=not clean)
-    records = [_registration(request, next_offset), *changes]
+    records = [_registration(request, next_offset, before), *changes]
     return Result(BrokerRegistrationResponse(broker_epoch=next_offset), records)
 
 
-def _registration(request: BrokerRegistrationRequest, epoch: int) -> RegisterBrokerRecord:
+def _registration(request: BrokerRegistrationRequest, epoch: int, before: Broker | None) -> RegisterBrokerRecord:
+    """What was cordoned stays so until the broker's heartbeats tell otherwise: they begin only after this."""
+    cordoned = () if before is None else before.cordoned_log_dirs or ()
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
         is_migrating_zk_broker=request.is_migrating_zk_broker,
@@ -85,6 +87,7 @@ def _registration(request: BrokerRegistrationRequest, epoch: int) -> RegisterBro
         rack=request.rack,
         fenced=True,
         log_dirs=list(request.log_dirs),
+        cordoned_log_dirs=[one for one in cordoned if one in request.log_dirs] or None,
     )
 
 

@@ -13,8 +13,10 @@ from penstock.base.configs.values import parse, split_list
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ids import topic_name_fault
 from penstock.base.limits import CONFIG_VALUE_LENGTH_MAX
+from penstock.core.controller.cordons import are_known
 from penstock.core.metadata.effective import Node, broker_typed
 from penstock.core.metadata.image import Image, Resource
+from penstock.core.metadata.versions import CORDONED_DIRECTORIES_FROM
 from penstock.protocol.generated.clear_elr_record import ClearElrRecord
 from penstock.protocol.generated.config_record import ConfigRecord
 from penstock.protocol.generated.partition_change_record import PartitionChangeRecord
@@ -168,6 +170,10 @@ def _check_broker(
     fault = (None if registered else broker_name_fault(node, name)) or _dynamic_fault(after, bool(name))
     if fault is not None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, fault)
+    if "cordoned.log.dirs" in values and not are_known(image):
+        level = image.metadata_version
+        text = f"cordoned.log.dirs needs metadata.version {CORDONED_DIRECTORIES_FROM}, the cluster has {level}."
+        raise KafkaError(ErrorCode.INVALID_CONFIG, text)
     if image.eligible_leader_replicas_enabled and MIN_ISR in values:
         if name:
             text = "Broker-level min.insync.replicas cannot be altered while ELR is enabled."

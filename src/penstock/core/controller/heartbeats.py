@@ -27,6 +27,7 @@ from penstock.core.controller.brokers import (
     holds_alone,
     leads_any,
 )
+from penstock.core.controller.cordons import decide_cordon, is_news
 from penstock.core.controller.result import Result
 from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Broker, Image
@@ -108,6 +109,8 @@ class Heartbeats:
         broker = image.brokers[request.broker_id]
         if request.want_shut_down or any(one in broker.log_dirs for one in request.offline_log_dirs):
             return True
+        if is_news(image, broker, request.cordoned_log_dirs):
+            return True
         return broker.fenced != request.want_fence
 
     def answer(self, image: Image, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
@@ -134,6 +137,7 @@ class Heartbeats:
             records = decide_leaders_away(image, node, broker.id)
         if wanted in (State.FENCED, State.UNFENCED):
             records += decide_offline_directories(image, node, broker.id, request.offline_log_dirs)
+            records += decide_cordon(image, broker, request.cordoned_log_dirs)
         return Result(_answer(broker, request, wanted), records)
 
     def stale(self, image: Image, now_ms: int) -> int | None:

@@ -24,7 +24,7 @@ def internal_topic(image: Image, node: Node, name: str) -> CreatableTopic:
     broker works with Kafka's defaults, which are made for three.
     """
     partitions, factor_name = _PREFIXES[name]
-    brokers = sum(broker.active for broker in image.brokers.values())
+    brokers = sum(broker.active and not broker.cordoned for broker in image.brokers.values())
     factor = max(1, min(_number(image, node, factor_name), brokers))
     configs = _configs(image, node, name, factor)
     return CreatableTopic(

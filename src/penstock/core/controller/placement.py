@@ -11,10 +11,11 @@ from penstock.core.metadata.image import Broker, Image, Partition
 
 
 def place(image: Image, partitions: int, factor: int, random: Random) -> list[list[int]]:
-    """Replicas for each new partition: leaders take turns from a random start, racks are spread, and a fenced broker
-    may follow but not lead. INVALID_REPLICATION_FACTOR where there are too few brokers."""
-    _check(image, factor)
-    ring = _by_rack([broker for broker in image.brokers.values() if not broker.in_controlled_shutdown])
+    """Replicas for each new partition: leaders take turns from a random start, racks are spread, a fenced broker may
+    follow but not lead, and a cordoned one gets nothing. INVALID_REPLICATION_FACTOR where there are too few brokers."""
+    usable = [broker for broker in image.brokers.values() if not broker.in_controlled_shutdown and not broker.cordoned]
+    _check(usable, factor, len([broker for broker in image.brokers.values() if broker.cordoned]))
+    ring = _by_rack(usable)
     leaders = [at for at, broker in enumerate(ring) if broker.active]
     start = random.below(len(leaders))
     placed = []
@@ -24,17 +25,18 @@ def place(image: Image, partitions: int, factor: int, random: Random) -> list[li
     return placed
 
 
-def _check(image: Image, factor: int) -> None:
-    usable = [broker for broker in image.brokers.values() if not broker.in_controlled_shutdown]
+def _check(usable: list[Broker], factor: int, cordoned: int) -> None:
+    besides = f", and {cordoned} are cordoned" if cordoned else ""
     if not any(broker.active for broker in usable):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {factor} time(s): all brokers are fenced or shutting down.",
+            f"Unable to replicate the partition {factor} time(s): all brokers are fenced or shutting down{besides}.",
         )
     if factor > len(usable):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {factor} time(s): only {len(usable)} broker(s) are registered.",
+            f"Unable to replicate the partition {factor} time(s): only {len(usable)} broker(s) are registered"
+            f"{besides}.",
         )
 
 
@@ -75,16 +77,22 @@ def new_partition(image: Image, replicas: Sequence[int]) -> Partition:
     )
 
 
-def check_assignment(image: Image, partition: int, replicas: Sequence[int], factor: int | None) -> None:
-    """A placement that a client has written itself. INVALID_REPLICA_ASSIGNMENT where it cannot stand."""
+def check_assignment(
+    image: Image, partition: int, replicas: Sequence[int], factor: int | None, held: Sequence[int] = ()
+) -> None:
+    """A placement that a client has written itself. INVALID_REPLICA_ASSIGNMENT where it cannot stand. `held`: by whom
+    the partition is held already."""
     fault = None
     unknown = [broker for broker in replicas if broker not in image.brokers]
+    cordoned = [one for one in replicas if one not in unknown and one not in held and image.brokers[one].cordoned]
     if not replicas:
         fault = f"the assignment of partition {partition} has no replicas."
     elif unknown:
         fault = f"the assignment of partition {partition} names broker {unknown[0]}, which is not registered."
     elif len(set(replicas)) < len(replicas):
         fault = f"the assignment of partition {partition} names a broker more than once."
+    elif cordoned:
+        fault = f"the assignment of partition {partition} names broker {cordoned[0]}, which is cordoned."
     elif factor is not None and len(replicas) != factor:
         fault = f"the assignment of partition {partition} has {len(replicas)} replica(s), others have {factor}."
     elif not any(image.brokers[broker].active for broker in replicas):

@@ -67,7 +67,7 @@ def _reassigned(
     if asked.replicas is None:
         return _cancelled(outlook, topic, asked.partition_index)
     partition = topic.partitions[asked.partition_index]
-    check_assignment(outlook.image, asked.partition_index, asked.replicas, None)
+    check_assignment(outlook.image, asked.partition_index, asked.replicas, None, held=partition.replicas)
     if not may_change_factor and len(asked.replicas) != len(_original(partition)):
         text = f"The replication factor of {name}-{asked.partition_index} would change, which the request forbids."
         raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, text)

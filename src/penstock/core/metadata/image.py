@@ -81,8 +81,13 @@ class Broker(NamedTuple):
 
     @property
     def active(self) -> bool:
-        """Whether it may lead and be given replicas."""
+        """Whether it may lead, and be given replicas unless it is cordoned."""
         return not self.fenced and not self.in_controlled_shutdown
+
+    @property
+    def cordoned(self) -> bool:
+        """Whether it gets no replicas besides those it has (KIP-1066)."""
+        return bool(self.cordoned_log_dirs) and all(one in (self.cordoned_log_dirs or ()) for one in self.log_dirs)
 
     def endpoint(self, listener: str) -> Endpoint | None:
         return next((e for e in self.endpoints if e.name == listener), None)

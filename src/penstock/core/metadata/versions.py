@@ -24,7 +24,8 @@ _DIRECTORIES_FROM = 17
 """3.7-IV2: records name the log directories of replicas (KIP-858)."""
 _ELIGIBLE_REPLICAS_FROM = 23
 """4.0-IV1: records may name eligible leader replicas (KIP-966)."""
-_CORDONED_DIRECTORIES_FROM = 30
+CORDONED_DIRECTORIES_FROM = 30
+"""4.3-IV0: brokers may tell which of their directories take no new replicas (KIP-1066)."""
 
 
 def record_version(record: Message, features: Mapping[str, int]) -> int:
@@ -32,7 +33,7 @@ def record_version(record: Message, features: Mapping[str, int]) -> int:
     if isinstance(record, PartitionRecord | PartitionChangeRecord):
         return (level >= _DIRECTORIES_FROM) + (level >= _ELIGIBLE_REPLICAS_FROM)
     if isinstance(record, RegisterBrokerRecord):
-        steps = (_ZK_MIGRATION_FROM, _DIRECTORIES_FROM, _CORDONED_DIRECTORIES_FROM)
+        steps = (_ZK_MIGRATION_FROM, _DIRECTORIES_FROM, CORDONED_DIRECTORIES_FROM)
         return 1 + sum(level >= step for step in steps)
     if isinstance(record, BrokerRegistrationChangeRecord):
         return _change_version(record)

@@ -30,8 +30,15 @@ def handle(session: Session, header: RequestHeader, request: DescribeLogDirsRequ
         topics=[DescribeLogDirsTopic(name=name, partitions=found) for name, found in topics.items()],
         total_bytes=partitions.disk.total_bytes(),
         usable_bytes=partitions.disk.free_bytes(),
+        is_cordoned=_is_cordoned(session),
     )
     return DescribeLogDirsResponse(results=[result])
+
+
+def _is_cordoned(session: Session) -> bool:
+    services = session.services
+    own = services.image.brokers.get(services.node.id)
+    return own is not None and bool(own.cordoned)
 
 
 def _partition(partition: Partition) -> DescribeLogDirsPartition:
