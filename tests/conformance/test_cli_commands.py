@@ -1,38 +1,11 @@
 """The commands against a real broker, as a user types them."""
 
-import io
-import json
-import sys
 import uuid
 
 import pytest
 
-from penstock.cli.main import main
 from penstock.client import Consumer
-
-
-class Shell:
-    """`shell("topic", "ls")` gives the output; a command that fails fails the test unless `code` says otherwise."""
-
-    def __init__(self, servers, capfd, monkeypatch):
-        self.servers = servers
-        self.capfd = capfd
-        self.monkeypatch = monkeypatch
-        self.err = ""
-
-    def __call__(self, *arguments, stdin=b"", code=0):
-        self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        self.capfd.readouterr()
-        found = main([*arguments, "-b", self.servers])
-        out, self.err = self.capfd.readouterr()
-        assert found == code, self.err
-        return out
-
-    def json(self, *arguments):
-        return json.loads(self(*arguments, "--format", "json"))
-
-    def lines(self, *arguments):
-        return [json.loads(line) for line in self(*arguments, "--format", "json").splitlines()]
+from tests.conformance.cli_shell import Shell
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from penstock.base.ids import id_text
 from penstock.broker.nodes import copies, free_ports, node_settings
 from penstock.broker.system import SystemRandom
 from penstock.protocol.generated.metadata_request import MetadataRequest, MetadataRequestTopic
+from penstock.protocol.generated.metadata_response import MetadataResponsePartition
 from tests.bad_input.raw_client import RawClient
 
 NODES = (1, 2, 3)
@@ -99,15 +100,21 @@ class ThreeNodes:
 
     def await_topic(self, topic: str) -> None:
         """Brokers hear of a topic, and of who leads it, a moment after it was made."""
-        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
 
         def told_by(node: int) -> bool:
-            host, _, port = self.addresses[node].rpartition(":")
-            with RawClient((host, int(port)), timeout_s=LIMIT_S) as client:
-                [told] = client.call(request, METADATA_VERSION).topics
-            return bool(told.partitions) and all(one.leader_id in NODES for one in told.partitions)
+            told = partitions_told(self.addresses[node], topic)
+            return bool(told) and all(one.leader_id in NODES for one in told)
 
         until(lambda: all(told_by(node) for node in self._processes), f"all have heard of {topic}")
+
+
+def partitions_told(address: str, topic: str) -> list[MetadataResponsePartition]:
+    """What this one broker knows of a topic."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+    host, _, port = address.rpartition(":")
+    with RawClient((host, int(port)), timeout_s=LIMIT_S) as client:
+        [told] = client.call(request, METADATA_VERSION).topics
+    return sorted(told.partitions, key=lambda one: one.partition_index)
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

@@ -35,6 +35,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "txn": "list and describe transactions, abort one that hangs",
         "config": "get, set and unset configurations of topics, brokers, groups",
         "cluster": "brokers, controller and cluster id",
+        "partition": "move partitions to other brokers, elect leaders",
+        "node": "cordon, drain and forget brokers",
     },
     "Tools": {
         "bench": "measure throughput and latency of a cluster",
