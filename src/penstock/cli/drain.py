@@ -11,6 +11,8 @@ from penstock.cli.options import add_dry_run, add_yes, confirm
 from penstock.cli.output import emit, note, table
 from penstock.cli.own_client import own_client
 from penstock.cli.replica_moves import (
+    SETTLE_POLL_S,
+    SETTLE_S,
     STILL_MOVING,
     Survey,
     add_broker,
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
 
 ROUNDS_MAX = 3
 """of a drain: a topic may be made between the look at the copies and the cordon"""
-SETTLE_S = 5.0
-"""how long brokers may take to hear of a move that the controller has ended"""
-SETTLE_POLL_S = 0.1
 
 DRAIN_HELP = """\
 Every copy on the broker is given to another one, which is alive, is not cordoned and has none of the partition: in a

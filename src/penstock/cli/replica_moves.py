@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from penstock.wire.partition_admin import Moving, Outcomes
 
 POLL_S = 0.5
+SETTLE_S = 5.0
+"""how long brokers may take to hear of what the controller has decided, and it of what they have"""
+SETTLE_POLL_S = 0.1
 WAIT_S_MAX = 7 * 24 * 3600
 """What has not arrived after a week is looked at by a person."""
 WHERE_TOPICS = "`penstock topic ls` lists the topics"
@@ -117,11 +120,18 @@ def is_cordoned(client: Client, broker: int) -> bool | None:
 
 
 def alter_cordon(client: Client, broker: int, *, cordoned: bool) -> None:
+    """And wait until it holds: the broker tells the controller with its next heartbeat."""
     from penstock.base.configs.broker_logs import EVERY_DIRECTORY
-    from penstock.wire.admin import BROKER, alter_configs
+    from penstock.wire.admin import BROKER, alter_configs, describe_log_dirs
 
     value = EVERY_DIRECTORY if cordoned else None
     client.run(alter_configs(client.cluster, BROKER, str(broker), {"cordoned.log.dirs": value}))
+    end = time.monotonic() + SETTLE_S
+    while any(one.is_cordoned is not cordoned for one in client.run(describe_log_dirs(client.cluster, broker))):
+        if time.monotonic() > end:
+            note(f"broker {broker} has yet to tell the controller of it: for a moment all may be as before")
+            return
+        time.sleep(SETTLE_POLL_S)
 
 
 def broker_list(text: str) -> list[int]:
