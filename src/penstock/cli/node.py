@@ -10,7 +10,16 @@ from penstock.cli.failures import Failure
 from penstock.cli.options import add_yes, confirm, subcommand
 from penstock.cli.output import emit, table
 from penstock.cli.own_client import own_client
-from penstock.cli.replica_moves import Survey, add_broker, alter_cordon, count, is_cordoned, survey, unknown_broker
+from penstock.cli.replica_moves import (
+    Survey,
+    add_broker,
+    alter_cordon,
+    count,
+    is_cordoned,
+    survey,
+    timeout_ms,
+    unknown_broker,
+)
 
 CORDON_HELP = """\
 A cordoned broker keeps the copies that it has and gets no others: not of new topics, not by moves, not by the balancer.
@@ -87,7 +96,7 @@ def forget(args: argparse.Namespace) -> None:
         _check_gone(args, found)
         confirm(args, f"Forget broker {args.id}?")
         try:
-            client.run(unregister_broker(client.cluster, args.id, timeout_ms=int(args.timeout * 1000)))
+            client.run(unregister_broker(client.cluster, args.id, timeout_ms=timeout_ms(args)))
         except KafkaError as error:
             if error.code is ErrorCode.BROKER_ID_NOT_REGISTERED:
                 raise unknown_broker(args.id, found.nodes) from None

@@ -106,12 +106,13 @@ def survey(args: argparse.Namespace, client: Client, *, cordons: bool = False) -
 def is_cordoned(client: Client, broker: int) -> bool | None:
     """Whether the broker takes no new copies; None where it is too old to know of such a thing."""
     from penstock.base.configs.broker_logs import EVERY_DIRECTORY
+    from penstock.base.configs.values import split_list
     from penstock.wire.admin import BROKER, describe_configs
 
     found = client.run(
         describe_configs(client.cluster, BROKER, str(broker), ["cordoned.log.dirs", "log.dirs", "log.dir"])
     )
-    values = {one.name: [item.strip() for item in (one.value or "").split(",") if item.strip()] for one in found}
+    values = {one.name: split_list(one.value or "") for one in found}
     cordoned = values.get("cordoned.log.dirs")
     if cordoned is None:
         return None
