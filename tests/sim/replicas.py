@@ -325,13 +325,16 @@ class World:
         wanted.last_fetched_epoch, wanted.log_start_offset = request.last_epoch, request.log_start
         partition, error, fetched, data = leader.partition, ErrorCode.NONE, None, bytearray()
         try:
-            fetched = partition.copy(wanted, request.sender, request.life, 400, True)
-            data = bytearray(b"".join(piece.read() for piece in fetched.slices))
-            if fetched.diverging is None:
+            diverging = partition.meet(wanted, request.sender, request.life)
+            if diverging is None:
                 change = partition.heard(wanted, request.life, self.now_ms)
                 if change is not None:
                     self.messages.append(Alter(leader.id, leader.life, change))
                 self.advance(leader)
+                fetched = partition.copy(wanted, 400, True)
+            else:
+                fetched = partition.standing(diverging)
+            data = bytearray(b"".join(piece.read() for piece in fetched.slices))
         except KafkaError as fault:
             error = fault.code
         bounds = (partition.log.start_offset, partition.log.end_offset)

@@ -21,7 +21,7 @@ from penstock.core.replication.following import cut_at, restart_at
 from penstock.core.replication.partition import Partition
 from penstock.protocol.generated.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from penstock.protocol.hot_replica import VERSIONS, Copies, Copy, FollowerFetch, Place, decode_copies
-from penstock.records.batch import FRAME_BYTES, read_header
+from penstock.records.batch import base_offset, read_header
 from penstock.wire.aio import Client
 from penstock.wire.conversation import Ask, Ticket
 
@@ -102,7 +102,7 @@ class Lane:
         if partition.flushes_before_ack and partition.log.synced_offset < partition.log.end_offset:
             self._sync(key, partition, attempts)
             return
-        if self._throttle.quota and not self._is_in_sync(partition) and self._throttle.holds(partition.name):
+        if self._throttle.quota.throttled and not self._is_in_sync(partition) and self._throttle.holds(partition.name):
             self._hold(key, partition, attempts)
             return
         self._forgotten.pop(key, None)
@@ -259,7 +259,7 @@ class Lane:
                 return
             if copy.records is not None:
                 self._append(key, partition, copy.records)
-                if self._throttle.quota:
+                if self._throttle.quota.throttled:
                     self._count(key, partition, len(copy.records), copy.high_watermark)
             start = partition.log.start_offset
             if partition.told(copy.high_watermark, copy.log_start):
@@ -381,11 +381,8 @@ def _first_new(records: memoryview, partition: Partition) -> int:
     if log_end == partition.log.start_offset:
         return 0
     at = 0
-    while at < len(records):
-        header = read_header(records, at)
-        if header.base_offset >= log_end:
-            break
-        at += header.length + FRAME_BYTES
+    while at < len(records) and base_offset(records, at) < log_end:
+        at += read_header(records, at).size_bytes
     return at
 
 

@@ -201,7 +201,7 @@ class Fetching:
             if fetched.size_bytes:
                 partition = self._partitions.find(place.topic, place.index)
                 partition.traffic.bytes_out += fetched.size_bytes
-                if place.replica is not None and self._throttle.quota:
+                if place.replica is not None and self._throttle.quota.throttled:
                     self._throttle.passed(partition.name, fetched.size_bytes)
         return encode(collected.outcomes)
 
@@ -244,6 +244,7 @@ class Poll:
         "_fetching",
         "_gathering",
         "_lacking",
+        "_loop",
         "_session",
         "_timer",
         "_wanted",
@@ -269,6 +270,7 @@ class Poll:
         self._ending = False
         self._gathering: asyncio.TimerHandle | None = None
         """how long they are waited for, once there is something to answer"""
+        self._loop = asyncio.get_running_loop()
         self.reply = Reply()
         self.reply.abandon = self._stop
         if session.id == NO_SESSION:
@@ -277,7 +279,7 @@ class Poll:
             # The same session asks again, from another connection: who waited there gets what there is.
             cast(Poll, session.waiting)._finish()
         session.waiting = self
-        self._timer = asyncio.get_running_loop().call_later(wanted.max_wait_ms / 1000, self._give_up)
+        self._timer = self._loop.call_later(wanted.max_wait_ms / 1000, self._give_up)
         if available_bytes >= wanted.min_bytes:
             self._gather()
 
@@ -296,11 +298,11 @@ class Poll:
                 self._session.returned(in_time=True)
             # What else comes in this turn goes with it.
             self._ending = True
-            asyncio.get_running_loop().call_soon(self._end)
+            self._loop.call_soon(self._end)
 
     def _gather(self) -> None:
         if self._gathering is None:
-            self._gathering = asyncio.get_running_loop().call_later(_GATHERING_S, self._gathered)
+            self._gathering = self._loop.call_later(_GATHERING_S, self._gathered)
 
     def _gathered(self) -> None:
         """They did not all come in time."""

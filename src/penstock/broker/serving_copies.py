@@ -87,21 +87,29 @@ class ServingCopies:
                 break
             try:
                 partition = self._partitions.find(place.topic, place.index)
+                diverging = self._meet(partition, place, follower)
+                if diverging is not None:
+                    outcomes.append(Outcome(place, ErrorCode.NONE, partition.standing(diverging)))
+                    at_once = True
+                    continue
+                end = partition.log.end_offset
                 if hears:
                     returning += self._partitions.awaited(partition, place.fetch_offset)
-                fetched = self._copy(partition, place, follower, min(place.max_bytes, room), not total, hears)
+                    self._hear(partition, place, follower)
+                if place.fetch_offset == end:
+                    if end == partition.log.end_offset:
+                        session.dirty.pop(place, None)
+                        session.quiet[place] = None
+                    continue
+                fetched = self._copy(partition, place, follower, min(place.max_bytes, room), not total)
             except KafkaError as fault:
                 outcomes.append(Outcome(place, told_code(self._partitions, place, fault), None))
                 at_once = True
                 continue
-            if fetched.size_bytes or fetched.diverging is not None:
+            if fetched.size_bytes:
                 room -= fetched.size_bytes
                 total += fetched.size_bytes
-                at_once = at_once or fetched.diverging is not None
                 outcomes.append(Outcome(place, ErrorCode.NONE, fetched))
-            elif place.fetch_offset == partition.log.end_offset:
-                session.dirty.pop(place, None)
-                session.quiet[place] = None
         answered = not first or at_once or self._news_at_once or total >= follower.min_bytes
         if over or (answered and self._is_news_due(session, follower)):
             news = self._news(session, follower, outcomes)
@@ -109,31 +117,27 @@ class ServingCopies:
             return Collected(outcomes + news, outcomes, total, at_once, returning)
         return Collected(outcomes, outcomes, total, at_once, returning)
 
-    def _copy(
-        self,
-        partition: Partition,
-        place: FetchPartition,
-        follower: Follower,
-        max_bytes: int,
-        min_one: bool,
-        hears: bool,
-    ) -> Fetched:
-        if self._throttle.quota and self._holds_back(partition, follower.replica_id):
-            max_bytes, min_one = 0, False
-        fetched = partition.copy(place, follower.replica_id, follower.broker_epoch, max_bytes, min_one)
+    def _meet(self, partition: Partition, place: FetchPartition, follower: Follower) -> tuple[int, int] | None:
+        """Where the follower's history left ours, if it did. From now on appends mark its position."""
+        diverging = partition.meet(place, follower.replica_id, follower.broker_epoch)
         if place.session.id != NO_SESSION:
             partition.copiers[place] = None
             if self._news_at_once:
                 partition.watchers[place] = None
-        if hears and fetched.diverging is None:
-            change = partition.heard(place, follower.broker_epoch, follower.now_ms)
-            if change is not None:
-                self._change_isr(partition, change)
-            before = partition.high_watermark
-            self._partitions.advance(partition)
-            if partition.high_watermark != before:
-                return fetched._replace(high_watermark=partition.high_watermark)
-        return fetched
+        return diverging
+
+    def _hear(self, partition: Partition, place: FetchPartition, follower: Follower) -> None:
+        change = partition.heard(place, follower.broker_epoch, follower.now_ms)
+        if change is not None:
+            self._change_isr(partition, change)
+        self._partitions.advance(partition)
+
+    def _copy(
+        self, partition: Partition, place: FetchPartition, follower: Follower, max_bytes: int, min_one: bool
+    ) -> Fetched:
+        if self._throttle.quota.throttled and self._holds_back(partition, follower.replica_id):
+            return partition.copy(place, 0, False)
+        return partition.copy(place, max_bytes, min_one)
 
     def _holds_back(self, partition: Partition, replica_id: int) -> bool:
         leading = partition.leading

@@ -7,19 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, cast
 
 from penstock.core.replication.partition import Partition
 from penstock.core.replication.replica import NEVER_MS
 
 ENOUGH_BYTES = 1 << 62
 """whatever a fetch waits for"""
-
-
-class LongPoll(Protocol):
-    """A fetch that waits for more bytes."""
-
-    def grew(self, size_bytes: int) -> None: ...
 
 
 class Waiters:
@@ -47,7 +40,7 @@ class Waiters:
             place.session.news_ms = NEVER_MS
             poll = place.session.waiting
             if poll is not None:
-                cast(LongPoll, poll).grew(ENOUGH_BYTES)
+                poll.grew(ENOUGH_BYTES)
 
     def when_synced(self, partition: Partition, offset: int, then: Callable[[], None]) -> None:
         assert partition.log.synced_offset < offset
@@ -73,7 +66,7 @@ class Waiters:
             poll = place.session.waiting
             if poll is not None:
                 partition.copiers[place] = None
-                cast(LongPoll, poll).grew(size_bytes)
+                poll.grew(size_bytes)
 
     def when_passed(self, partition: Partition, offset: int, then: Callable[[], None]) -> None:
         assert partition.high_watermark < offset
@@ -81,7 +74,10 @@ class Waiters:
 
     def passing(self, partition: Partition, offset: int) -> int:
         """How many wait for the watermark to come to `offset`, or to one before."""
-        return sum(1 for one, _ in self._passing.get(partition, ()) if one <= offset)
+        entries = self._passing.get(partition)
+        if entries is None:
+            return 0
+        return len([one for one, _ in entries if one <= offset])
 
     def moved(self, partition: Partition, size_bytes: int) -> None:
         """The watermark moved past `size_bytes` more bytes: mark, wake, release."""
@@ -99,7 +95,7 @@ class Waiters:
             poll = place.session.waiting
             if poll is not None:
                 partition.watchers[place] = None
-                cast(LongPoll, poll).grew(size_bytes)
+                poll.grew(size_bytes)
 
     def gone(self, partition: Partition) -> None:
         """The partition is no longer here, or no longer led here: everyone who waits looks again, and finds that."""
@@ -107,7 +103,7 @@ class Waiters:
             place.mark()
             poll = place.session.waiting
             if poll is not None:
-                cast(LongPoll, poll).grew(ENOUGH_BYTES)
+                poll.grew(ENOUGH_BYTES)
         self.heard(partition)
         for _, then in self._passing.pop(partition, []) + self._syncing.pop(partition, []):
             then()

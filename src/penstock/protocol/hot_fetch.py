@@ -44,6 +44,9 @@ _PARTITION_9 = Struct(">iiqqi")
 _PARTITION_5 = Struct(">iqqi")
 _PARTITION_4 = Struct(">iqi")
 _REPLICA = Struct(">iq")
+_REPLICA_ALONE = b"\x01\x01\x0d"
+"""how the tagged fields of a request begin that tells its replica and nothing else"""
+_REPLICA_ALONE_BYTES = 16
 _EPOCH_AND_OFFSET = Struct(">iqb")
 _OFFSET_AND_EPOCH = Struct(">qib")
 _LEADER = Struct(">iib")
@@ -53,6 +56,8 @@ _HEAD_7 = Struct(">iiihi")
 _HEAD_12 = Struct(">iibihi")
 _FETCHED = Struct(">ihqqq")
 _FETCHED_4 = Struct(">ihqq")
+_FETCHED_12 = Struct(">ihqqqBi")
+"""with no word of aborted transactions, and the preferred replica"""
 
 
 class FetchPartition(NamedTuple):
@@ -131,7 +136,11 @@ def _decode_flexible(buf: Buffer, at: int, version: int) -> FetchCall:
     rack_id, at = read_text(buf, at)
     cluster_id = None
     if buf[at]:
-        replica_id, replica_epoch, cluster_id = _sender(Reader(buf, at), version, replica_id)
+        is_whole = len(buf) == at + _REPLICA_ALONE_BYTES and not buf[-1]
+        if is_whole and version >= 15 and buf[at : at + 3] == _REPLICA_ALONE:
+            replica_id, replica_epoch = _REPLICA.unpack_from(buf, at + 3)
+        else:
+            replica_id, replica_epoch, cluster_id = _sender(Reader(buf, at), version, replica_id)
     return FetchCall(
         replica_id, replica_epoch, wait, low, high, isolation, session_id, session_epoch, topics, forgotten, rack_id,
         cluster_id,
@@ -287,10 +296,14 @@ def _head(version: int, correlation_id: int, throttle_ms: int, error_code: int, 
 def _write_partition(out: bytearray, fetched: Fetched, version: int) -> None:
     """Everything before the record bytes."""
     flexible = version >= FLEXIBLE_FROM
-    out += _FETCHED.pack(*fetched[:5]) if version >= 5 else _FETCHED_4.pack(*fetched[:4])
     aborted = fetched[5]
+    if flexible and aborted is None:
+        out += _FETCHED_12.pack(*fetched[:5], 0, fetched[6])
+        write_uvarint(out, fetched[7] + 1)
+        return
+    out += _FETCHED.pack(*fetched[:5]) if version >= 5 else _FETCHED_4.pack(*fetched[:4])
     if aborted is None:
-        out += b"\0" if flexible else b"\xff\xff\xff\xff"
+        out += b"\xff\xff\xff\xff"
     else:
         write_count(out, len(aborted), flexible)
         for producer_id, first_offset in aborted:

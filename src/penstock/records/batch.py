@@ -146,6 +146,12 @@ def read_header(buf: Buffer, at: int = 0) -> BatchHeader:
     return _new(BatchHeader, _HEADER.unpack_from(buf, at))
 
 
+def base_offset(buf: Buffer, at: int = 0) -> int:
+    """Of the batch at `at`, without the rest of its header."""
+    offset: int = _I64.unpack_from(buf, at)[0]
+    return offset
+
+
 def write_header(buf: bytearray | memoryview, at: int, header: BatchHeader) -> None:
     """All 61 bytes as given, the CRC too: `write_crc` afterwards where the header or the records changed."""
     _HEADER.pack_into(buf, at, *header)

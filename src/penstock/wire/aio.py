@@ -115,12 +115,13 @@ class _Link(asyncio.BufferedProtocol):
         except KafkaError as error:
             self.fail(error)
             return
-        self._write_outbox()
+        if self.connection.outbox:
+            self._write_outbox()
         if self.waiting and self.connection.ready:
             self._client.cluster.reached(self._node)
             waiting, self.waiting = self.waiting, []
             for ask, ticket in waiting:
-                self.send(ask, ticket)
+                self.send(ask, ticket, self._client.now_ms())
 
     def connection_lost(self, exc: Exception | None) -> None:
         place = f"{self.broker.host}:{self.broker.port}"
@@ -136,17 +137,17 @@ class _Link(asyncio.BufferedProtocol):
             self.gone.set_result(None)
 
     def submit(self, ask: Ask, ticket: Ticket) -> None:
-        if self.connection.admits(self._client.now_ms()):
-            self.send(ask, ticket)
+        now_ms = int(self._loop.time() * 1000)
+        if self.connection.admits(now_ms):
+            self.send(ask, ticket, now_ms)
         else:
             self.waiting.append((ask, ticket))
             if self.connection.outbox:
                 self._write_outbox()
                 self._watch()
 
-    def send(self, ask: Ask, ticket: Ticket) -> None:
+    def send(self, ask: Ask, ticket: Ticket, now_ms: int) -> None:
         assert self._transport is not None
-        now_ms = self._client.now_ms()
         try:
             data = self.connection.send(
                 ask.message,
@@ -272,7 +273,7 @@ class Client:
         assert not self._closed, "the client is closed"
         ticket = Ticket()
         try:
-            link = self._link(self._choose(ask), ask.channel)
+            link = self._link(self._choose(ask) if ask.node is None else ask.node, ask.channel)
         except KafkaError as error:
             ticket.fail(error)
         else:
@@ -353,8 +354,7 @@ class Client:
                 ticket.forget(ring)
 
     def _choose(self, ask: Ask) -> int:
-        if ask.node is not None:
-            return ask.node
+        """A node for what any of them can answer."""
         load = {
             node: link.connection.in_flight
             for (node, channel), link in self._links.items()
@@ -367,7 +367,7 @@ class Client:
         if broker is None:
             raise Disconnected(f"the address of node {node} is unknown")
         link = self._links.get((node, channel))
-        if link is not None and link.broker[:3] != broker[:3]:
+        if link is not None and link.broker is not broker and link.broker[:3] != broker[:3]:
             link.fail(Disconnected(f"node {node} has moved to {broker.host}:{broker.port}"))
         if link is None or link.closed:
             connection = Connection(

@@ -9,12 +9,14 @@ twice, and belongs to whoever keeps a view of it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from struct import Struct
 
 from penstock.base.limits import RECEIVE_BUFFER_BYTES
 from penstock.base.ports import Buffer
 from penstock.wire.errors import Violation
 
 LENGTH_BYTES = 4
+_LENGTH = Struct(">i")
 TLS_ALERT = b"\x15\x03"
 """how a listener that speaks TLS begins its answer to somebody who does not."""
 
@@ -70,7 +72,7 @@ class Inbox:
         frames: list[Buffer] = []
         at = 0
         while end - at >= LENGTH_BYTES:
-            length = int.from_bytes(self._small[at : at + LENGTH_BYTES], "big", signed=True)
+            (length,) = _LENGTH.unpack_from(self._small, at)
             if not LENGTH_BYTES <= length <= self._frame_bytes_max:
                 hint = "; this is TLS: set security.protocol" if self._small.startswith(TLS_ALERT, at) else ""
                 raise Violation(
@@ -80,7 +82,7 @@ class Inbox:
             if stop > end:
                 self._enlarge(start, end, length)
                 return frames
-            frames.append(bytes(self._small[start:stop]))
+            frames.append(self._small[start:stop])
             at = stop
         self._held = end - at
         if at and self._held:

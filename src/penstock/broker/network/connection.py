@@ -257,17 +257,18 @@ class Connection(asyncio.BufferedProtocol):
                     self._send(answer)
                 return
             done = Reply()
-            done.parts = answer
+            done.complete(answer)
             self._replies.append(done)
         else:
-            reply = cast(Reply, answer)
+            reply: Reply = answer  # type: ignore[assignment]  # no list: one comparison has told the two apart
             if reply.done and not self._replies:
                 self._settle(reply)
                 return
             self._replies.append(reply)
             reply.watch(self._advance)
             self._barrier = session.barrier
-        self._check_crowd()
+        if len(self._replies) >= REQUESTS_IN_FLIGHT_PER_CONNECTION_MAX:
+            self._check_crowd()
 
     def _advance(self) -> None:
         """An owed answer is done: send what is done from the head on, then start what was held back."""
@@ -280,7 +281,8 @@ class Connection(asyncio.BufferedProtocol):
             self._barrier = self._barrier and bool(replies)
             while self._backlog and not self._barrier and self._transport is not None:
                 self._start(self._backlog.popleft())
-        self._check_crowd()
+        if self._too_many:
+            self._check_crowd()
 
     def _settle(self, reply: Reply) -> None:
         if reply.fault is not None:
@@ -325,4 +327,4 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def _bytes_of(part: Buffer | Slice) -> Buffer:
-    return part.read() if type(part) is Slice else cast(Buffer, part)
+    return part.read() if type(part) is Slice else part  # type: ignore[return-value]  # then it is no slice

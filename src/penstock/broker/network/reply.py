@@ -21,27 +21,26 @@ class CloseConnection(Exception):
 class Reply:
     """One answer that is not there yet. Whoever waits calls `complete` once, or `refuse` to close the connection."""
 
-    __slots__ = ("_on_change", "abandon", "fault", "parts")
+    __slots__ = ("_on_change", "abandon", "done", "fault", "parts")
 
     def __init__(self) -> None:
+        self.done = False
         self.parts: Parts | None = None
         self.fault: BaseException | None = None
         self._on_change: Callable[[], None] | None = None
         self.abandon: Callable[[], None] | None = None
         """called when the connection is gone and nobody will read the answer"""
 
-    @property
-    def done(self) -> bool:
-        return self.parts is not None or self.fault is not None
-
     def complete(self, parts: Parts) -> None:
         assert not self.done
+        self.done = True
         self.parts = parts
         if self._on_change is not None:
             self._on_change()
 
     def refuse(self, fault: BaseException) -> None:
         assert not self.done
+        self.done = True
         self.fault = fault
         if self._on_change is not None:
             self._on_change()

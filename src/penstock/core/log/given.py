@@ -10,7 +10,15 @@ from penstock.core.log.producers import Producers
 from penstock.core.log.rewrite import Writable
 from penstock.core.log.validate import check_given_batch
 from penstock.core.log.verification import Guard, Verifications
-from penstock.records.batch import FRAME_BYTES, LOG_APPEND_TIME, BatchHeader, patch, patch_append_time, read_header
+from penstock.records.batch import (
+    CONTROL_BIT,
+    FRAME_BYTES,
+    LOG_APPEND_TIME,
+    BatchHeader,
+    patch,
+    patch_append_time,
+    read_header,
+)
 from penstock.records.control import EndMarker, read_end_marker
 
 
@@ -30,22 +38,21 @@ def replicated(
     batches, end = [], at + size
     while at < end:
         header = check_given_batch(buf, at, end, where)
-        if header.base_offset < next_offset:
+        base_offset, length, epoch, _, _, attributes, delta, _, _, producer_id, _, _, _ = header
+        if base_offset < next_offset:
             raise KafkaError(
-                ErrorCode.INVALID_RECORD,
-                f"{where}: batch at offset {header.base_offset} where {next_offset} comes next",
+                ErrorCode.INVALID_RECORD, f"{where}: batch at offset {base_offset} where {next_offset} comes next"
             )
-        if header.leader_epoch > leader_epoch:
+        if epoch > leader_epoch:
             break
-        if header.leader_epoch < latest_epoch:
+        if epoch < latest_epoch:
             raise KafkaError(
-                ErrorCode.INVALID_RECORD,
-                f"{where}: batch of epoch {header.leader_epoch} after one of epoch {latest_epoch}",
+                ErrorCode.INVALID_RECORD, f"{where}: batch of epoch {epoch} after one of epoch {latest_epoch}"
             )
-        marker = read_end_marker(buf, at) if header.is_control and header.producer_id >= 0 else None
+        marker = read_end_marker(buf, at) if producer_id >= 0 and attributes & CONTROL_BIT else None
         batches.append(Given(at, header, marker))
-        at += header.length + FRAME_BYTES
-        next_offset, latest_epoch = header.next_offset, header.leader_epoch
+        at += length + FRAME_BYTES
+        next_offset, latest_epoch = base_offset + delta + 1, epoch
     return _not_empty(batches, where)
 
 

@@ -19,7 +19,6 @@ from penstock.records.batch import (
     BatchHeader,
     Codec,
     batch_size,
-    check_crc,
     crc_of,
     read_header,
 )
@@ -77,15 +76,28 @@ def too_large(size: int, config: LogConfig, where: str) -> KafkaError:
 
 def check_given_batch(buf: Buffer, at: int, end: int, where: str) -> BatchHeader:
     """The header of the batch at `at`, which another broker or a coordinator made. `end` is the payload's."""
-    size = batch_size(buf, at, end)
-    if not size:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{where}: {end - at} bytes at the end are not a whole batch")
-    if not check_crc(buf, at, size):
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{where}: the batch at byte {at} does not match its CRC")
+    left = end - at
+    if left < HEADER_BYTES:
+        raise _not_whole(buf, at, end, where)
     header = read_header(buf, at)
-    if header.last_offset_delta < 0 or header.records_count < 0:
+    _, length, _, magic, crc, _, delta, _, _, _, _, _, count = header
+    size = length + FRAME_BYTES
+    if magic != MAGIC or not HEADER_BYTES <= size <= left:
+        raise _not_whole(buf, at, end, where)
+    if crc_of(buf, at, size) != crc:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{where}: the batch at byte {at} does not match its CRC")
+    if delta < 0 or count < 0:
         raise _bad_header(header, where)
     return header
+
+
+def _not_whole(buf: Buffer, at: int, end: int, where: str) -> KafkaError:
+    """Of what is no whole v2 batch, why."""
+    try:
+        batch_size(buf, at, end)
+    except KafkaError as error:
+        return error
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{where}: {end - at} bytes at the end are not a whole batch")
 
 
 def check_each_record(buf: Buffer, at: int, config: LogConfig, now_ms: int, where: str) -> int:

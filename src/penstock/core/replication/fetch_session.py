@@ -6,6 +6,8 @@ those that it changes, and a fetch looks at the marked ones alone: nothing walks
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.limits import FETCH_POSITIONS_MAX, FETCH_SESSIONS_MAX
 from penstock.base.ports import Random
@@ -20,6 +22,12 @@ _DOUBT_MAX = 64
 
 Place = tuple[str | bytes, int]
 """a partition as its client names it: topic name or topic id, and index"""
+
+
+class LongPoll(Protocol):
+    """A fetch that waits for more bytes."""
+
+    def grew(self, size_bytes: int) -> None: ...
 
 
 class FetchPartition:
@@ -53,7 +61,7 @@ class FetchPartition:
         self.replica: Replica | None = None
         """the follower that reads here, as the leader sees it; None: a consumer"""
         self.leading: object | None = None
-        """the leader epoch in which a follower's position was found sound; None: it has changed since"""
+        """the leader epoch in which a follower's position was found sound; None: its epochs have changed since"""
         self.high_watermark_sent = -1
         self.log_start_sent = -1
 
@@ -93,7 +101,7 @@ class FetchSession:
         """when they were last told"""
         self.incremental = False
         """whether the request at hand names only what changed"""
-        self.waiting: object | None = None
+        self.waiting: LongPoll | None = None
         """the long poll that waits on this session, if any"""
         self.used_ms = now_ms
         self.rest = 0

@@ -20,7 +20,7 @@ from penstock.core.replication.isr import EPOCH_UNCHECKED, IsrAnswer, IsrChange
 from penstock.core.replication.leading import Cluster, Leading
 from penstock.core.replication.replica import Replica
 from penstock.core.replication.traffic import Traffic
-from penstock.records.batch import read_header
+from penstock.records.batch import base_offset
 
 EPOCH_UNKNOWN = -1
 
@@ -177,9 +177,8 @@ class Partition:
         records of it may have been deleted."""
         assert self.following is not None
         log = self.log
-        base = read_header(buf, at).base_offset
-        if base < log.end_offset and log.end_offset == log.start_offset:
-            start = log.start_offset
+        start = log.start_offset
+        if log.end_offset == start and (base := base_offset(buf, at)) < start:
             log.truncate_fully(base)
             appended = log.append(buf, at, size, leader_epoch=self.leader_epoch, now_ms=now_ms, origin="replication")
             log.delete_before(min(start, log.end_offset))
@@ -192,7 +191,10 @@ class Partition:
         if log.start_offset < log_start <= log.end_offset:
             log.delete_before(log_start)
         before = self.high_watermark
-        self.high_watermark = max(log.start_offset, min(high_watermark, log.end_offset))
+        if log.start_offset <= high_watermark <= log.end_offset:
+            self.high_watermark = high_watermark
+        else:
+            self.high_watermark = max(log.start_offset, min(high_watermark, log.end_offset))
         return self.high_watermark > before
 
     def cut(self, offset: int) -> None:
@@ -241,24 +243,22 @@ class Partition:
         aborted = log.aborted_transactions(wanted.fetch_offset, limit) if committed_only else None
         return self._fetched(slices, size, aborted, None)
 
-    def copy(
-        self, wanted: FetchPartition, replica_id: int, broker_epoch: int, max_bytes: int, min_one: bool
-    ) -> Fetched:
-        """The batches from the wanted offset on for a follower: all that there are. Its position is not noted yet."""
+    def meet(self, wanted: FetchPartition, replica_id: int, broker_epoch: int) -> tuple[int, int] | None:
+        """Check where a follower wants to fetch, KafkaError where it may not; where its history left ours, if it did.
+        One that was found sound in this epoch, and has moved within it alone, still is."""
+        leading, log = self.leading, self.log
         known = self.cluster.brokers.get(replica_id)
-        is_past = known is not None and EPOCH_UNCHECKED != broker_epoch < known.epoch
-        if wanted.leading is None or wanted.leading is not self.leading or is_past:
-            diverging = self._meet(wanted, replica_id, broker_epoch)
-            if diverging is not None:
-                return self._fetched([], 0, None, diverging)
-        log = self.log
-        if wanted.fetch_offset == log.end_offset or (max_bytes <= 0 and not min_one):
-            return self._fetched([], 0, None, None)
-        slices = log.read(wanted.fetch_offset, max_bytes, limit_offset=log.end_offset, min_one=min_one)
-        return self._fetched(slices, sum(piece.length for piece in slices), None, None)
+        if (
+            leading is not None
+            and wanted.leading is leading
+            and leading.replicas.get(replica_id) is wanted.replica
+            and log.start_offset <= wanted.fetch_offset <= log.end_offset
+            and (known is None or broker_epoch >= known.epoch or broker_epoch == EPOCH_UNCHECKED)
+        ):
+            return None
+        return self._meet(wanted, replica_id, broker_epoch)
 
     def _meet(self, wanted: FetchPartition, replica_id: int, broker_epoch: int) -> tuple[int, int] | None:
-        """Check a follower's position once in an epoch; where its history left ours, if it did."""
         leading = self.must_lead()
         self.check_epoch(wanted.leader_epoch)
         in_epoch = wanted.leader_epoch != EPOCH_UNKNOWN
@@ -270,7 +270,7 @@ class Partition:
         return diverging
 
     def heard(self, wanted: FetchPartition, broker_epoch: int, now_ms: int) -> IsrChange | None:
-        """A follower has fetched at a position that `copy` found sound: it has all before it. What to ask of the
+        """A follower has fetched at a position that `meet` found sound: it has all before it. What to ask of the
         controller, if it may join the ISR now. `advance` comes next."""
         leading = self.leading
         assert leading is not None and wanted.replica is not None
@@ -278,6 +278,14 @@ class Partition:
         replica: Replica = wanted.replica
         replica.fetched(wanted.fetch_offset, wanted.log_start_offset, broker_epoch, self.log.end_offset, now_ms)
         return None if replica.broker_id in leading.isr else leading.expansion(replica, self.high_watermark)
+
+    def copy(self, wanted: FetchPartition, max_bytes: int, min_one: bool) -> Fetched:
+        """The batches for a follower from a position on that `meet` found sound: all that there are."""
+        log = self.log
+        if wanted.fetch_offset == log.end_offset or (max_bytes <= 0 and not min_one):
+            return self._fetched([], 0, None, None)
+        slices = log.read(wanted.fetch_offset, max_bytes, limit_offset=log.end_offset, min_one=min_one)
+        return self._fetched(slices, sum([piece.length for piece in slices]), None, None)
 
     def low_watermark(self) -> int:
         """As the leader: below it no copy of a broker that is alive has records any more."""
@@ -332,9 +340,9 @@ class Partition:
                 f"{self.name}: offset {wanted.fetch_offset} is outside {log.start_offset} to {log.end_offset}",
             )
 
-    def standing(self) -> Fetched:
-        """Where it is, for a follower that needs no records."""
-        return self._fetched([], 0, None, None)
+    def standing(self, diverging: tuple[int, int] | None = None) -> Fetched:
+        """Where it is, for a follower that needs no records, or whose history left ours."""
+        return self._fetched([], 0, None, diverging)
 
     def _fetched(
         self,
@@ -343,9 +351,9 @@ class Partition:
         aborted: list[AbortedTransaction] | None,
         diverging: tuple[int, int] | None,
     ) -> Fetched:
-        return Fetched(
-            slices, size, self.high_watermark, self.last_stable_offset, self.log.start_offset, aborted, diverging
-        )
+        log, mark = self.log, self.high_watermark
+        stable = log.producers.last_stable_offset(mark)
+        return Fetched(slices, size, mark, stable, log.start_offset, aborted, diverging)
 
     def _diverging(self, wanted: FetchPartition) -> tuple[int, int] | None:
         if wanted.last_fetched_epoch < 0:

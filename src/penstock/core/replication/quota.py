@@ -14,22 +14,18 @@ _EVERY = "*"
 class ReplicationQuota:
     """Of what this broker sends as a leader, or of what it fetches as a follower."""
 
-    __slots__ = ("_samples", "_throttled", "_total", "_window_ms", "_windows", "limit")
+    __slots__ = ("_samples", "_total", "_window_ms", "_windows", "limit", "throttled")
 
     def __init__(self, windows: int, window_ms: int) -> None:
         self.limit = UNLIMITED
         """bytes a second"""
         self._windows = windows
         self._window_ms = window_ms
-        self._throttled: dict[str, frozenset[int] | None] = {}
-        """by topic, the partitions; None: all of them"""
+        self.throttled: dict[str, frozenset[int] | None] = {}
+        """by topic, the partitions; None: all of them. Empty where nothing is throttled at all."""
         self._samples: deque[list[int]] = deque()
         """[when the window began, bytes], oldest first; at most `windows` of them, and one"""
         self._total = 0
-
-    def __bool__(self) -> bool:
-        """Whether anything is throttled at all."""
-        return bool(self._throttled)
 
     def throttle(self, topic: str, replicas: str, node_id: int) -> None:
         """`replicas`: partition:broker pairs, `*` for all, or nothing, as the topic's configuration says it."""
@@ -37,16 +33,16 @@ class ReplicationQuota:
         pairs = [item.split(":") for item in items if item and item != _EVERY]
         indexes = frozenset(int(index) for index, broker in pairs if int(broker) == node_id)
         if _EVERY in items:
-            self._throttled[topic] = None
+            self.throttled[topic] = None
         elif indexes:
-            self._throttled[topic] = indexes
+            self.throttled[topic] = indexes
         else:
-            self._throttled.pop(topic, None)
+            self.throttled.pop(topic, None)
 
     def is_throttled(self, topic: str, index: int) -> bool:
-        if topic not in self._throttled:
+        if topic not in self.throttled:
             return False
-        indexes = self._throttled[topic]
+        indexes = self.throttled[topic]
         return indexes is None or index in indexes
 
     def record(self, size_bytes: int, now_ms: int) -> None:

@@ -91,8 +91,7 @@ def fetch(
     """A follower's fetch as the shell hears it; what the leader wants of the controller."""
     wanted = place(offset, epoch=led.leader_epoch, last_epoch=last_epoch)
     life = EPOCHS[follower] if broker_epoch is None else broker_epoch
-    fetched = led.copy(wanted, follower, life, 1_000_000, True)
-    if fetched.diverging is not None:
+    if led.meet(wanted, follower, life) is not None:
         return None
     change = led.heard(wanted, life, now_ms)
     led.advance()
@@ -105,12 +104,14 @@ def copy(led: Partition, follower: Partition) -> Fetched:
     own = follower.log
     wanted = place(own.end_offset, epoch=follower.leader_epoch, last_epoch=own.epochs.latest)
     node_id = follower.cluster.node_id
-    fetched = led.copy(wanted, node_id, EPOCHS[node_id], 1_000_000, True)
-    if fetched.diverging is None:
-        led.heard(wanted, EPOCHS[node_id], 0)
-        led.advance()
-        data = bytearray(b"".join(piece.read() for piece in fetched.slices))
-        if data:
-            follower.accept(data, 0, len(data), now_ms=0)
-        follower.told(led.high_watermark, fetched.log_start_offset)
+    diverging = led.meet(wanted, node_id, EPOCHS[node_id])
+    if diverging is not None:
+        return led.standing(diverging)
+    led.heard(wanted, EPOCHS[node_id], 0)
+    led.advance()
+    fetched = led.copy(wanted, 1_000_000, True)
+    data = bytearray(b"".join(piece.read() for piece in fetched.slices))
+    if data:
+        follower.accept(data, 0, len(data), now_ms=0)
+    follower.told(led.high_watermark, fetched.log_start_offset)
     return fetched

@@ -185,7 +185,7 @@ def test_old_and_new_epochs_are_told_apart_in_every_question():
             led.check_epoch(wrong)
         assert refusal.value.code is code
         with pytest.raises(KafkaError) as refusal:
-            led.copy(place(0, epoch=wrong), 2, 102, 100, True)
+            led.meet(place(0, epoch=wrong), 2, 102)
         assert refusal.value.code is code
         with pytest.raises(KafkaError) as refusal:
             led.read(place(0, epoch=wrong), 100, min_one=True, committed_only=False)

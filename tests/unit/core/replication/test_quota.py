@@ -13,14 +13,14 @@ def quota(limit: int = 1_000) -> ReplicationQuota:
 
 def test_replicas_of_this_broker_are_throttled_as_the_topic_says():
     one = quota()
-    assert not one
+    assert not one.throttled
     one.throttle("t", "0:1, 2:1,3:2", 1)
-    assert one and [index for index in range(5) if one.is_throttled("t", index)] == [0, 2]
+    assert one.throttled and [index for index in range(5) if one.is_throttled("t", index)] == [0, 2]
     assert not one.is_throttled("another", 0)
     one.throttle("t", "*", 1)
     assert one.is_throttled("t", 77)
     one.throttle("t", "", 1)
-    assert not one and not one.is_throttled("t", 0)
+    assert not one.throttled and not one.is_throttled("t", 0)
 
 
 def test_a_rate_is_used_up_until_time_has_passed():

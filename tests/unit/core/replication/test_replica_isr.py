@@ -82,10 +82,10 @@ def test_so_is_one_in_the_session_of_that_life():
     """Its position was found sound before, by the leader of the same epoch."""
     led = leader(isr=(1, 2))
     wanted = place(0, epoch=led.leader_epoch)
-    led.copy(wanted, 3, broker(3).epoch, 1_000_000, True)
+    led.meet(wanted, 3, broker(3).epoch)
     led.cluster.brokers = {**led.cluster.brokers, 3: broker(3, epoch=broker(3).epoch + 100)}
     with pytest.raises(KafkaError) as refusal:
-        led.copy(wanted, 3, broker(3).epoch, 1_000_000, True)
+        led.meet(wanted, 3, broker(3).epoch)
     assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 

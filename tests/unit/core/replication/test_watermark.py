@@ -141,7 +141,7 @@ def test_a_demoted_leader_appends_nothing_and_commits_nothing():
         append(led)
     assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
     with pytest.raises(KafkaError) as refusal:
-        led.copy(place(0, epoch=1), 3, 103, 100, True)
+        led.meet(place(0, epoch=1), 3, 103)
     assert refusal.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 

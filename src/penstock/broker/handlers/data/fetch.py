@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import groupby
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.cold_reads import warmed
@@ -21,6 +20,7 @@ from penstock.broker.network.reply import Parts, Reply
 from penstock.broker.network.session import Session
 from penstock.broker.outcomes import Outcome
 from penstock.core.replication.fetch_session import FetchSession
+from penstock.core.replication.partition import Fetched as Read
 from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.hot_fetch import (
@@ -60,11 +60,13 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
     for topic, partitions in call.topics:
         for index, leader_epoch, offset, last_epoch, log_start, max_bytes, _, _ in partitions:
             place = fetch_session.put(topic, index, offset)
+            if leader_epoch != last_epoch or leader_epoch != place.leader_epoch:
+                # A follower's log that ends in the leader's own epoch cannot have left the leader's history.
+                place.leading = None
             place.max_bytes = max_bytes
             place.leader_epoch = leader_epoch
             place.last_fetched_epoch = last_epoch
             place.log_start_offset = log_start
-            place.leading = None
     if len(fetch_session.places) > known:
         fetching.settle(fetch_session)
     wanted = Wanted(
@@ -84,34 +86,28 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
 
 
 def _encode(session: Session, header: RequestHeader, fetch_session: FetchSession, outcomes: list[Outcome]) -> Parts:
-    hints = None
-    if any(outcome.fetched is None for outcome in outcomes):
-        hints = Hints(session.services, session.peer.listener)
-    topics = [
-        (topic, [_fetched(outcome, hints) for outcome in group])
-        for topic, group in groupby(outcomes, key=lambda outcome: outcome.place.topic)
-    ]
+    hints: Hints | None = None
+    topics: list[tuple[str | bytes, list[Fetched]]] = []
+    told: list[Fetched] = []
+    for place, error, fetched in outcomes:
+        topic = place.topic
+        if not topics or topics[-1][0] != topic:
+            told = []
+            topics.append((topic, told))
+        if fetched is None:
+            hints = hints or Hints(session.services, session.peer.listener)
+            told.append(Fetched(place.index, error, leader=hints.leader(topic, place.index, error)))
+        else:
+            told.append(_fetched(place.index, fetched))
     endpoints = hints.endpoints() if hints is not None else ()
     return _encoded(header, topics, session_id=fetch_session.id, endpoints=endpoints)
 
 
-def _fetched(outcome: Outcome, hints: Hints | None) -> Fetched:
-    place, error, fetched = outcome
-    if fetched is None:
-        leader = None if hints is None else hints.leader(place.topic, place.index, error)
-        return Fetched(place.index, error, leader=leader)
-    aborted = fetched.aborted
+def _fetched(index: int, fetched: Read) -> Fetched:
+    slices, size_bytes, high_watermark, last_stable_offset, log_start, aborted, diverging, preferred = fetched
+    told = None if aborted is None else [(one.producer_id, one.first_offset) for one in aborted]
     return Fetched(
-        place.index,
-        0,
-        fetched.high_watermark,
-        fetched.last_stable_offset,
-        fetched.log_start_offset,
-        None if aborted is None else [(one.producer_id, one.first_offset) for one in aborted],
-        fetched.preferred,
-        fetched.size_bytes,
-        fetched.slices,
-        fetched.diverging,
+        index, 0, high_watermark, last_stable_offset, log_start, told, preferred, size_bytes, slices, diverging
     )
 
 
