@@ -24,10 +24,7 @@ from penstock.protocol.generated.describe_cluster_request import DescribeCluster
 from penstock.protocol.generated.describe_cluster_response import DescribeClusterResponse
 from penstock.protocol.generated.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from penstock.protocol.generated.elect_leaders_response import ElectLeadersResponse
-from penstock.protocol.generated.list_partition_reassignments_request import (
-    ListPartitionReassignmentsRequest,
-    ListPartitionReassignmentsTopics,
-)
+from penstock.protocol.generated.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from penstock.protocol.generated.list_partition_reassignments_response import ListPartitionReassignmentsResponse
 from penstock.protocol.generated.metadata_request import MetadataRequest
 from penstock.protocol.generated.metadata_response import MetadataResponse, MetadataResponseTopic
@@ -35,6 +32,7 @@ from penstock.protocol.generated.unregister_broker_request import UnregisterBrok
 from penstock.protocol.generated.unregister_broker_response import UnregisterBrokerResponse
 from penstock.protocol.message import Message
 from penstock.wire.admin import describe_cluster
+from penstock.wire.assignors import by_topic
 from penstock.wire.cluster import Cluster
 from penstock.wire.conversation import ANY_NODE, REQUEST_TIMEOUT_MS, Conversation, ask, now
 from penstock.wire.errors import check, error_code
@@ -80,8 +78,11 @@ def alter_reassignments(
     outcomes: Outcomes = {}
     for some in _batches(targets):
         topics = [
-            ReassignableTopic(name=name, partitions=[_reassignable(one, targets[one]) for one in partitions])
-            for name, partitions in _by_topic(some).items()
+            ReassignableTopic(
+                name=name,
+                partitions=[_reassignable(index, targets[TopicPartition(name, index)]) for index in indexes],
+            )
+            for name, indexes in by_topic(some).items()
         ]
         request = AlterPartitionReassignmentsRequest(topics=topics, timeout_ms=timeout_ms)
         answer = yield from _ask_controller(
@@ -100,48 +101,38 @@ def alter_reassignments(
 
 
 def list_reassignments(
-    cluster: Cluster, partitions: Iterable[TopicPartition] | None = None, *, timeout_ms: int = REQUEST_TIMEOUT_MS
+    cluster: Cluster, *, timeout_ms: int = REQUEST_TIMEOUT_MS
 ) -> Conversation[dict[TopicPartition, Moving]]:
-    """What is on its way of these, or of all there are; sorted."""
-    found: dict[TopicPartition, Moving] = {}
-    for some in [None] if partitions is None else _batches(partitions):
-        topics = None
-        if some is not None:
-            topics = [
-                ListPartitionReassignmentsTopics(name=name, partition_indexes=[one.partition for one in places])
-                for name, places in _by_topic(some).items()
-            ]
-        answer = yield from _ask_controller(
-            cluster,
-            ListPartitionReassignmentsRequest(topics=topics, timeout_ms=timeout_ms),
-            ListPartitionReassignmentsResponse,
-            lambda reply: (reply.error_code, reply.error_message),
-            timeout_ms,
+    """All that is on its way, sorted."""
+    answer = yield from _ask_controller(
+        cluster,
+        ListPartitionReassignmentsRequest(topics=None, timeout_ms=timeout_ms),
+        ListPartitionReassignmentsResponse,
+        lambda reply: (reply.error_code, reply.error_message),
+        timeout_ms,
+    )
+    found = {
+        TopicPartition(topic.name, one.partition_index): Moving(
+            one.replicas, one.adding_replicas, one.removing_replicas
         )
-        for topic in answer.topics:
-            for one in topic.partitions:
-                place = TopicPartition(topic.name, one.partition_index)
-                found[place] = Moving(one.replicas, one.adding_replicas, one.removing_replicas)
+        for topic in answer.topics
+        for one in topic.partitions
+    }
     return dict(sorted(found.items()))
 
 
 def elect_leaders(
     cluster: Cluster,
-    partitions: Iterable[TopicPartition] | None,
+    partitions: Iterable[TopicPartition],
     *,
     unclean: bool = False,
     timeout_ms: int = REQUEST_TIMEOUT_MS,
 ) -> Conversation[Outcomes]:
-    """The first replicas lead again; `unclean`: anybody alive leads where nobody else can. None: all partitions, and
-    those that need no election are left out of the answer; elsewhere they are ELECTION_NOT_NEEDED."""
+    """The first replicas lead again; `unclean`: anybody alive leads where nobody else can. Those that need no election
+    are ELECTION_NOT_NEEDED."""
     outcomes: Outcomes = {}
-    for some in [None] if partitions is None else _batches(partitions):
-        topics = None
-        if some is not None:
-            topics = [
-                TopicPartitions(topic=name, partitions=[one.partition for one in places])
-                for name, places in _by_topic(some).items()
-            ]
+    for some in _batches(partitions):
+        topics = [TopicPartitions(topic=name, partitions=indexes) for name, indexes in by_topic(some).items()]
         request = ElectLeadersRequest(
             election_type=UNCLEAN if unclean else PREFERRED, topic_partitions=topics, timeout_ms=timeout_ms
         )
@@ -216,19 +207,12 @@ def _outcome(number: int, message: str | None) -> Outcome:
     return Outcome(code, message or code.text)
 
 
-def _reassignable(partition: TopicPartition, replicas: Sequence[int] | None) -> ReassignablePartition:
+def _reassignable(index: int, replicas: Sequence[int] | None) -> ReassignablePartition:
     wanted = None if replicas is None else list(replicas)
-    return ReassignablePartition(partition_index=partition.partition, replicas=wanted)
+    return ReassignablePartition(partition_index=index, replicas=wanted)
 
 
 def _batches(partitions: Iterable[TopicPartition]) -> Iterator[list[TopicPartition]]:
     left = iter(partitions)
     while some := list(islice(left, PARTITIONS_A_REQUEST_MAX)):
         yield some
-
-
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    topics: dict[str, list[TopicPartition]] = {}
-    for one in partitions:
-        topics.setdefault(one.topic, []).append(one)
-    return topics

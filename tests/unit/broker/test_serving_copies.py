@@ -74,9 +74,7 @@ class Leader:
 
     def _name(self, offsets: dict[int, int]) -> None:
         for index, offset in offsets.items():
-            place = self.session.put(TOPIC.id, index, offset)
-            place.max_bytes, place.leader_epoch = 1 << 20, 0
-            place.log_start_offset, place.leading = 0, None
+            self.session.put(TOPIC.id, index, offset).named(0, -1, 0, 1 << 20)
 
     def _wanted(self, wait_ms: int) -> Wanted:
         reader: Any = None

@@ -26,13 +26,14 @@ def place(image: Image, partitions: int, factor: int, random: Random) -> list[li
 
 
 def _check(usable: list[Broker], factor: int, cordoned: int) -> None:
-    besides = f", and {cordoned} are cordoned" if cordoned else ""
     if not any(broker.active for broker in usable):
+        why = f"fenced, shutting down or cordoned ({cordoned})" if cordoned else "fenced or shutting down"
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {factor} time(s): all brokers are fenced or shutting down{besides}.",
+            f"Unable to replicate the partition {factor} time(s): all brokers are {why}.",
         )
     if factor > len(usable):
+        besides = f" besides {cordoned} that are cordoned" if cordoned else ""
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {factor} time(s): only {len(usable)} broker(s) are registered"

@@ -65,6 +65,16 @@ class FetchPartition:
         self.high_watermark_sent = -1
         self.log_start_sent = -1
 
+    def named(self, leader_epoch: int, last_epoch: int, log_start_offset: int, max_bytes: int) -> None:
+        """What a request says of it besides its offset. A follower whose log ends in the leader's own epoch cannot have
+        left the leader's history by going on: then a position that was found sound is not looked into again."""
+        if last_epoch != leader_epoch or leader_epoch != self.leader_epoch:
+            self.leading = None
+        self.leader_epoch = leader_epoch
+        self.last_fetched_epoch = last_epoch
+        self.log_start_offset = log_start_offset
+        self.max_bytes = max_bytes
+
     def mark(self) -> None:
         self.session.dirty[self] = None
 

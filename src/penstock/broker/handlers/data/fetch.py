@@ -59,14 +59,7 @@ def handle(session: Session, header: RequestHeader, body: bytearray | memoryview
     known = len(fetch_session.places)
     for topic, partitions in call.topics:
         for index, leader_epoch, offset, last_epoch, log_start, max_bytes, _, _ in partitions:
-            place = fetch_session.put(topic, index, offset)
-            if leader_epoch != last_epoch or leader_epoch != place.leader_epoch:
-                # A follower's log that ends in the leader's own epoch cannot have left the leader's history.
-                place.leading = None
-            place.max_bytes = max_bytes
-            place.leader_epoch = leader_epoch
-            place.last_fetched_epoch = last_epoch
-            place.log_start_offset = log_start
+            fetch_session.put(topic, index, offset).named(leader_epoch, last_epoch, log_start, max_bytes)
     if len(fetch_session.places) > known:
         fetching.settle(fetch_session)
     wanted = Wanted(
