@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+TOLD_BYTES = 2_000
+"""of what a broker wrote that did not start"""
+
 
 class BrokerProcess:
     """`penstock up` on a directory. The port is fixed, so that clients find it again after a restart."""
@@ -36,12 +39,13 @@ class BrokerProcess:
         command += ["--host", "127.0.0.1"]
         for name, value in self.settings.items():
             command += ["--set", f"{name.replace('_', '.')}={value}"]
-        log = open(self.directory.with_suffix(".log"), "a")  # noqa: SIM115  # it belongs to the process
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        log = self.directory.with_suffix(".log")
+        with log.open("a") as errors:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line.startswith("ready: "):
-            raise RuntimeError(f"the broker did not start, see {log.name}: {line!r}")
+            raise RuntimeError(f"the broker did not start: {line!r}; its last words:\n{log.read_text()[-TOLD_BYTES:]}")
 
     def kill(self) -> None:
         """SIGKILL: no warning, no last words."""

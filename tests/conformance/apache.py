@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.broker import nodes
-from penstock.broker.system import SystemRandom
+from benchmarks.ports import free_port
 from penstock.protocol.generated.metadata_request import MetadataRequest
 from tests.bad_input.raw_client import Closed, RawClient
 
@@ -42,8 +41,8 @@ def find_jars() -> Path | None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now, and that no connection is given: a server binds its port seconds later."""
-    return [pair.client for pair in nodes.free_ports(count, SystemRandom())]
+    """Ports nobody listens on now, and that nobody else is given: a server binds its port seconds later."""
+    return [free_port() for _ in range(count)]
 
 
 class ApacheKafka:
