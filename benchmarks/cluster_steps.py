@@ -8,11 +8,25 @@ from clusters import Cluster
 from loads import Measured, load, transactions
 from rows import TRANSACTION_ROWS
 from servers import ServerFailed
-from steps import BATCH_100, BATCH_1000, SINGLE, TRANSACTION_SIZES, Step, Values, cpu_us, transaction_values
+from steps import (
+    BATCH_100,
+    BATCH_1000,
+    READY_BYTES,
+    SINGLE,
+    TRANSACTION_SIZES,
+    Step,
+    Values,
+    cpu_us,
+    ready_memory,
+    transaction_values,
+)
 
 PARTITIONS = 6
-COPIES = {"replicas": 3, "configs": "min.insync.replicas=2"}
-SYNCED = {"replicas": 3, "configs": "min.insync.replicas=2,flush.messages=1"}
+COPIES_MADE = 3
+MANY = 10**9
+"""records, more than a load sends in its time"""
+COPIES = {"replicas": COPIES_MADE, "configs": "min.insync.replicas=2"}
+SYNCED = {"replicas": COPIES_MADE, "configs": "min.insync.replicas=2,flush.messages=1"}
 ALL = {"connections": PARTITIONS, "acks": -1}
 LIMIT_S = 60.0
 """for a load that ends with its records"""
@@ -22,11 +36,14 @@ NEVER_MS = 60_000.0
 
 @dataclass(frozen=True)
 class Sizes:
-    """Seconds that a load takes, and the requests of the one that ends with them."""
+    """Seconds that a load takes, and the records of those that end with them: what three brokers write of them is about
+    what is made ready."""
 
     settle_s: float = 5.0
     warm_s: float = 8.0
     load_s: float = 10.0
+    records_100: int = 9_000_000
+    records_1000: int = 1_000_000
     single_first: int = 10_000
     e2e_warm_s: float = 5.0
     e2e_s: float = 20.0
@@ -58,12 +75,14 @@ class Bench:
     def __post_init__(self) -> None:
         self.rates: dict[str, float] = {}
 
-    def produce(self, name: str, topic: dict[str, object], options: dict[str, int]) -> Measured:
+    def produce(self, name: str, topic: dict[str, object], options: dict[str, int], records: int = MANY) -> Measured:
+        """For `load_s`, or until there are so many records."""
         load(self.server, "create", topic=name, partitions=PARTITIONS, **topic)
-        wanted = {**options, **ALL, "topic": name, "records": 10**9}
-        load(self.server, "produce", seconds=self.sizes.warm_s, **wanted)
+        wanted = {**options, **ALL, "topic": name}
+        load(self.server, "produce", seconds=self.sizes.warm_s, records=MANY, **wanted)
         os.sync()
-        measured = load(self.server, "produce", seconds=self.sizes.load_s, **wanted)
+        ready_memory(COPIES_MADE * READY_BYTES)
+        measured = load(self.server, "produce", seconds=self.sizes.load_s, records=records, **wanted)
         self.rates[name] = measured.result["records_per_s"]
         return measured
 
@@ -82,12 +101,12 @@ def single_first(bench: Bench) -> Values:
 
 
 def produce_100(bench: Bench) -> Values:
-    measured = bench.produce("load-100", COPIES, BATCH_100)
+    measured = bench.produce("load-100", COPIES, BATCH_100, bench.sizes.records_100)
     return {"produce_100": bench.rates["load-100"] / 1e6, "produce_100_cpu": cpu_us(measured)}
 
 
 def produce_1000(bench: Bench) -> Values:
-    return {"produce_1000": bench.produce("load-1000", COPIES, BATCH_1000).result["mb_per_s"]}
+    return {"produce_1000": bench.produce("load-1000", COPIES, BATCH_1000, bench.sizes.records_1000).result["mb_per_s"]}
 
 
 def single(bench: Bench) -> Values:
@@ -97,7 +116,7 @@ def single(bench: Bench) -> Values:
 
 def flush(bench: Bench) -> Values:
     """Every batch is on the disks of two brokers at least before it is acked."""
-    bench.produce("flush-100", SYNCED, BATCH_100)
+    bench.produce("flush-100", SYNCED, BATCH_100, bench.sizes.records_100)
     bench.produce("flush-single", SYNCED, SINGLE)
     rates = bench.rates
     return {

@@ -147,12 +147,12 @@ def _produce(bench: Bench, name: str, options: dict[str, int], warm: int, record
     return load(bench.server, "produce", topic=topic, records=records, seconds=sizes.limit_s, **options)
 
 
-def ready_memory() -> None:
+def ready_memory(size_bytes: int = READY_BYTES) -> None:
     """Memory that a virtual machine has given back to its host costs a write up to seven times as much: the host has to
     find each page anew. About as much as a load writes is taken and freed just before, so that no server waits for
     that."""
-    with mmap.mmap(-1, READY_BYTES) as memory:
-        for at in range(0, READY_BYTES, mmap.PAGESIZE):
+    with mmap.mmap(-1, size_bytes) as memory:
+        for at in range(0, size_bytes, mmap.PAGESIZE):
             memory[at] = 1
 
 
