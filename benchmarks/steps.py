@@ -4,7 +4,6 @@ A step warms the server up with the same load first: a JVM needs seconds until i
 Written pages are flushed between warming up and measuring, so that no step pays for what an earlier one left dirty.
 """
 
-import mmap
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 import queue_load
 from loads import IdleConnections, Measured, load, transactions
+from memory import MEMORY
 from rows import SHARE_ROWS, TRANSACTION_ROWS
 from servers import Running
 
@@ -22,7 +22,6 @@ PARTITIONS = 4
 CONNECTIONS = 4
 WINDOW = 5  # max.in.flight.requests.per.connection of the Java producer
 IDLE_CONNECTIONS = 2_000
-READY_BYTES = 2**30
 TRANSACTION_SIZES = (100, 1_000)
 MANY_PARTITIONS_TOPICS = 10
 MANY_PARTITIONS_EACH = 1_000
@@ -40,6 +39,7 @@ SINGLE = {"value_bytes": 100, "batch_records": 1, "connections": CONNECTIONS, "w
 class Sizes:
     """How much of everything: each load ends at its records or its seconds, whichever comes first."""
 
+    memory_ready: bool = True
     settle_s: float = 5.0
     warm_s: float = 8.0
     warm_100: int = 8_000_000
@@ -63,6 +63,7 @@ class Sizes:
 FULL = Sizes()
 QUICK = replace(
     FULL,
+    memory_ready=False,
     settle_s=1.0,
     warm_s=2.0,
     warm_100=500_000,
@@ -143,17 +144,9 @@ def _produce(bench: Bench, name: str, options: dict[str, int], warm: int, record
     topic, sizes = bench.topic(name, PARTITIONS), bench.sizes
     load(bench.server, "produce", topic=topic, records=warm, seconds=sizes.warm_s, **options)
     os.sync()
-    ready_memory()
+    if sizes.memory_ready:
+        MEMORY.make_ready()
     return load(bench.server, "produce", topic=topic, records=records, seconds=sizes.limit_s, **options)
-
-
-def ready_memory(size_bytes: int = READY_BYTES) -> None:
-    """Memory that a virtual machine has given back to its host costs a write up to seven times as much: the host has to
-    find each page anew. About as much as a load writes is taken and freed just before, so that no server waits for
-    that."""
-    with mmap.mmap(-1, size_bytes) as memory:
-        for at in range(0, size_bytes, mmap.PAGESIZE):
-            memory[at] = 1
 
 
 def consume(bench: Bench) -> Values:
