@@ -6,6 +6,8 @@ ROWS = (
     Row("produce_100", "produce 100 B batched", "M msg/s", True, ratio=2.5),
     Row("produce_100_cpu", "its CPU of all brokers a million", "s", digits=3),
     Row("produce_1000", "produce 1000 B batched", "MB/s", True, ratio=2.5, digits=0),
+    Row("produce_100_first", "produce 100 B batched, the first after the start", "M msg/s", True),
+    Row("produce_1000_first", "produce 1000 B batched, the first after the start", "MB/s", True, digits=0),
     Row("single", "one record a request", "k req/s", True, ratio=6, digits=1),
     Row("single_cpu", "its CPU of all brokers each", "us", digits=1),
     Row("single_first", "one record a request, the first after the start", "k req/s", True, digits=1),

@@ -106,6 +106,23 @@ def single_first(bench: Bench) -> Values:
     return {"single_first": measured.result["records_per_s"] / 1e3, "single_first_cpu": cpu_us(measured)}
 
 
+def produce_first(bench: Bench) -> Values:
+    """The batched loads without warming up: they come before all others that are batched."""
+    found = {}
+    for name, options, records in (
+        ("first-100", BATCH_100, bench.sizes.records_100),
+        ("first-1000", BATCH_1000, bench.sizes.records_1000),
+    ):
+        load(bench.server, "create", topic=name, partitions=PARTITIONS, **COPIES)
+        bench.ready()
+        wanted = {**options, **ALL, "topic": name}
+        found[name] = load(bench.server, "produce", seconds=bench.sizes.load_s, records=records, **wanted).result
+    return {
+        "produce_100_first": found["first-100"]["records_per_s"] / 1e6,
+        "produce_1000_first": found["first-1000"]["mb_per_s"],
+    }
+
+
 def produce_100(bench: Bench) -> Values:
     measured = bench.produce("load-100", COPIES, BATCH_100, bench.sizes.records_100)
     return {"produce_100": bench.rates["load-100"] / 1e6, "produce_100_cpu": cpu_us(measured)}
@@ -167,6 +184,7 @@ def memory_after_load(bench: Bench) -> Values:
 STEPS = {
     "idle": Step(idle, ("memory_idle",)),
     "single_first": Step(single_first, ("single_first", "single_first_cpu")),
+    "produce_first": Step(produce_first, ("produce_100_first", "produce_1000_first")),
     "produce_100": Step(produce_100, ("produce_100", "produce_100_cpu")),
     "produce_1000": Step(produce_1000, ("produce_1000",)),
     "single": Step(single, ("single", "single_cpu")),
