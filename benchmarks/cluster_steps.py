@@ -9,23 +9,13 @@ from loads import Measured, load, transactions
 from memory import MEMORY
 from rows import TRANSACTION_ROWS
 from servers import ServerFailed
-from steps import (
-    BATCH_100,
-    BATCH_1000,
-    SINGLE,
-    TRANSACTION_SIZES,
-    Step,
-    Values,
-    cpu_us,
-    transaction_values,
-)
+from steps import BATCH_100, BATCH_1000, SINGLE, TRANSACTION_SIZES, Step, Values, cpu_us, transaction_values
 
 PARTITIONS = 6
-COPIES_MADE = 3
 MANY = 10**9
 """records, more than a load sends in its time"""
-COPIES = {"replicas": COPIES_MADE, "configs": "min.insync.replicas=2"}
-SYNCED = {"replicas": COPIES_MADE, "configs": "min.insync.replicas=2,flush.messages=1"}
+COPIES = {"replicas": 3, "configs": "min.insync.replicas=2"}
+SYNCED = {"replicas": 3, "configs": "min.insync.replicas=2,flush.messages=1"}
 ALL = {"connections": PARTITIONS, "acks": -1}
 LIMIT_S = 60.0
 """for a load that ends with its records"""
@@ -82,13 +72,14 @@ class Bench:
         wanted = {**options, **ALL, "topic": name}
         self.ready()
         load(self.server, "produce", seconds=self.sizes.warm_s, records=MANY, **wanted)
-        os.sync()
         self.ready()
         measured = load(self.server, "produce", seconds=self.sizes.load_s, records=records, **wanted)
         self.rates[name] = measured.result["records_per_s"]
         return measured
 
     def ready(self) -> None:
+        """No load pays for what an earlier one left dirty, or for memory that is not at hand."""
+        os.sync()
         if self.sizes.memory_ready:
             MEMORY.make_ready()
 
