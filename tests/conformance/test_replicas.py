@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from penstock.base.errors import ErrorCode
+from penstock.core.metadata.image import NO_LEADER
 from penstock.protocol.generated.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from penstock.protocol.generated.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from penstock.protocol.generated.metadata_request import MetadataRequest, MetadataRequestTopic
@@ -144,6 +145,26 @@ def test_a_leader_is_killed_and_nothing_acknowledged_is_lost(nodes: ThreeNodes) 
     acked += produce(nodes, topic, 300)
     assert sorted(read_all(nodes, topic, 600)) == sorted(acked)
     until(lambda: dead not in leader_and_isr(nodes, topic)[1], "the dead one has left the ISR")
+
+
+def test_a_dead_leader_is_not_named_while_it_is_not_fenced_yet(nodes: ThreeNodes) -> None:
+    topic = make_topic(nodes)
+    dead, _ = leader_and_isr(nodes, topic)
+    told: list[tuple[int, int]] = []
+
+    async def ask_on() -> None:
+        async with Client([nodes.addresses[node] for node in NODES if node != dead]) as client:
+            question = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
+            await client.request(None, question)
+            nodes.kill(dead)
+            while not told or told[-1][1] in (dead, NO_LEADER):
+                found = (await client.request(None, question)).topics[0].partitions[0]
+                told.append((found.error_code, found.leader_id))
+
+    asyncio.run(asyncio.wait_for(ask_on(), 30))
+    nobody = told.index((ErrorCode.LEADER_NOT_AVAILABLE, NO_LEADER))
+    assert all(one == (ErrorCode.NONE, dead) for one in told[:nobody])
+    assert {leader for _, leader in told[nobody:-1]} == {NO_LEADER}
 
 
 def test_a_broker_that_comes_back_becomes_a_copy_again_byte_for_byte(nodes: ThreeNodes) -> None:

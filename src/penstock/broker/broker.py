@@ -191,6 +191,7 @@ class Broker:
             link=link,
             lifecycle=lifecycle,
             partitions=partitions,
+            copying=self._copying,
             fetching=self._fetching(partitions),
             waiters=partitions.waiters,
             coordinators=coordinators,

@@ -61,6 +61,9 @@ class Copying:
         self.isr.ask(changes.joining)
         self._placing.follow(delta, image)
 
+    def gone_leaders(self) -> frozenset[int]:
+        return self._fetchers.gone()
+
     async def close(self) -> None:
         await self.isr.stop()
         await self._placing.stop()

@@ -24,6 +24,7 @@ from penstock.protocol.hot_replica import VERSIONS, Copies, Copy, FollowerFetch,
 from penstock.records.batch import base_offset, read_header
 from penstock.wire.aio import Client
 from penstock.wire.conversation import Ask, Ticket
+from penstock.wire.errors import Refused
 
 log = Journal(__name__)
 
@@ -86,6 +87,8 @@ class Lane:
         """Invariant: at most two, and two only in an established session"""
         self._syncing = 0
         self._failures = 0
+        self.refused_since_s: float | None = None
+        """on the loop's clock: since when nobody listens at the leader's address"""
         self._retry: asyncio.TimerHandle | None = None
         self._quiet_until_s = 0.0
         """on the loop's clock"""
@@ -220,6 +223,7 @@ class Lane:
             self._failed(KafkaError(ErrorCode(answer.error_code)))
             return
         self._failures = 0
+        self.refused_since_s = None
         self._session_id = answer.session_id
         if answer.session_id == NO_SESSION:
             self._epoch = FIRST_EPOCH
@@ -233,6 +237,10 @@ class Lane:
     def _failed(self, error: KafkaError) -> None:
         """The session is over; after a moment another is begun."""
         self._session_id, self._epoch = NO_SESSION, FIRST_EPOCH
+        if not isinstance(error, Refused):
+            self.refused_since_s = None
+        elif self.refused_since_s is None:
+            self.refused_since_s = asyncio.get_running_loop().time()
         if self._retry is None:
             delay_ms = self._backoff_ms(self._failures)
             self._failures += 1

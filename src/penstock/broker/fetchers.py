@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _PLAIN, _SYNCED = "copies", "synced-copies"
 Address = tuple[str, int]
+_GONE_S = 5.0
+"""A leader whose address refuses connections counts as gone for so long: by then it is fenced, also where the
+controller died with it. If it is not, others may reach it where we do not."""
 
 
 class Leader:
@@ -33,6 +36,11 @@ class Leader:
         self.address = address
         self.client = client
         self.lanes: dict[str, Lane] = {}
+
+    def refuses(self, after_s: float) -> bool:
+        """Whether it began to refuse connections, and not before that time."""
+        began = [lane.refused_since_s for lane in self.lanes.values() if lane.refused_since_s is not None]
+        return bool(began) and min(began) > after_s
 
 
 class Fetchers:
@@ -88,6 +96,11 @@ class Fetchers:
         """Its log was opened again."""
         self._leave(partition)
         self._join(partition, image)
+
+    def gone(self) -> frozenset[int]:
+        """Leaders that have just died, as far as we can tell: the metadata name them until they are fenced."""
+        after_s = asyncio.get_running_loop().time() - _GONE_S
+        return frozenset(leader_id for leader_id, leader in self._leaders.items() if leader.refuses(after_s))
 
     async def close(self) -> None:
         self._started = False

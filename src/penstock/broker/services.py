@@ -13,6 +13,7 @@ from penstock.broker.controller import Controller
 from penstock.broker.controller_link import ControllerLink
 from penstock.broker.coordinator_lookup import CoordinatorLookup
 from penstock.broker.coordinators import Coordinators
+from penstock.broker.copying import Copying
 from penstock.broker.fetching import Fetching
 from penstock.broker.forwarding import forward
 from penstock.broker.lifecycle import Lifecycle
@@ -58,6 +59,7 @@ class Services:
     link: ControllerLink
     lifecycle: Lifecycle
     partitions: Partitions
+    copying: Copying
     fetching: Fetching
     waiters: Waiters
     coordinators: Coordinators

@@ -12,6 +12,10 @@ class Disconnected(KafkaError):
         super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
 
 
+class Refused(Disconnected):
+    """Nobody listens there: the machine itself said so. No request was sent."""
+
+
 class TimedOut(KafkaError):
     """No answer by the deadline. Whether the request was carried out is unknown."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 from penstock.base.errors import KafkaError
-from penstock.wire.errors import AuthenticationFailed, Disconnected, InvalidSecurity
+from penstock.wire.errors import AuthenticationFailed, Disconnected, InvalidSecurity, Refused
 from penstock.wire.security import Pem, Tls
 from penstock.wire.security_names import CONVERSIONS
 
@@ -41,6 +41,8 @@ def failure(place: str, error: OSError | UnicodeError) -> KafkaError:
         return AuthenticationFailed(place, "TLS", f"its certificate is not accepted: {error.verify_message}")
     if isinstance(error, ssl.SSLError) and not isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
         return AuthenticationFailed(place, "TLS", str(error))
+    if isinstance(error, ConnectionRefusedError):
+        return Refused(f"{place}: {error}")
     return Disconnected(f"{place}: {str(error) or 'no connection in time'}")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.fetcher import Lane
 from penstock.broker.fetcher_settings import FetcherSettings
+from penstock.broker.fetchers import Leader as Leading
 from penstock.broker.partitions import Partitions
 from penstock.broker.replication_quotas import Throttle
 from penstock.broker.system import SystemClock, SystemRandom, ThreadJobs
@@ -24,6 +25,7 @@ from penstock.records.builder import build_batch
 from penstock.records.record import Record
 from penstock.sim.disk import SimDisk
 from penstock.wire.conversation import Ask, Ticket
+from penstock.wire.errors import Disconnected, Refused
 
 ID = b"t" * 16
 
@@ -216,6 +218,39 @@ async def test_after_a_failure_a_new_session_names_everything():
     again = follower.leader.request()
     assert (again.session_id, again.session_epoch) == (0, 0)
     assert places(again) == {0: (3, 1, 3)}
+
+
+@on_a_loop
+async def test_since_when_nobody_listens_at_the_leader_is_known_until_that_changes():
+    follower = Follower()
+    follower.lane.add(follower.copy())
+    loop = asyncio.get_running_loop()
+    begun_s = loop.time()
+    follower.leader.asked.pop(0)[1].fail(Refused("leader:9092: nobody listens"))
+    since_s = follower.lane.refused_since_s
+    assert since_s is not None and begun_s <= since_s <= loop.time()
+    await _asked(follower)
+    follower.leader.asked.pop(0)[1].fail(Refused("leader:9092: nobody listens"))
+    assert follower.lane.refused_since_s == since_s
+    await _asked(follower)
+    follower.leader.asked.pop(0)[1].fail(Disconnected("leader:9092: reset"))
+    assert follower.lane.refused_since_s is None
+    await _asked(follower)
+    follower.leader.asked.pop(0)[1].fail(Refused("leader:9092: nobody listens"))
+    await _asked(follower)
+    follower.leader.answer(data(0))
+    assert follower.lane.refused_since_s is None
+
+
+@on_a_loop
+async def test_a_leader_that_refuses_counts_as_gone_for_a_while_only():
+    follower = Follower()
+    leader = Leading(("leader", 9092), follower.lane._client)
+    leader.lanes["copies"] = follower.lane
+    assert not leader.refuses(0.0)
+    follower.lane.refused_since_s = 10.0
+    assert leader.refuses(9.9)
+    assert not leader.refuses(10.0)
 
 
 @on_a_loop

@@ -3,6 +3,10 @@
 Versions: v0 has no "all topics" but the empty list; v1+ asks for all with null; v4+ may forbid creation; v8-10 carry
 the cluster's authorized operations; v10 and v11 tell ids but may not be asked by them (KAFKA-13560), v12+ may; v13 has
 a top-level error. The listener asked is answered with its own addresses.
+
+A broker that was killed leads in the metadata until it is fenced, for half a second and more. Where its copies here see
+that nobody listens there any more, its partitions have no leader already: a client that is told so asks again within a
+tenth of a second, while one that is sent to the dead broker tries that first.
 """
 
 from __future__ import annotations
@@ -35,15 +39,16 @@ async def handle(session: Session, header: RequestHeader, request: MetadataReque
     if asked is not None and may_create and services.config.auto_create_topics:
         await _create_missing(session, asked)
     image: Image = services.image
+    gone = services.copying.gone_leaders()
     wants_operations = request.include_topic_authorized_operations
     if asked is None:
         topics = [
-            _topic(session, image, topic, wants_operations)
+            _topic(session, image, topic, gone, wants_operations)
             for topic in image.topics.values()
             if session.allows(Operation.DESCRIBE, Resource.TOPIC, topic.name)
         ]
     else:
-        topics = [_one(session, image, one, wants_operations) for one in asked]
+        topics = [_one(session, image, one, gone, wants_operations) for one in asked]
     return MetadataResponse(
         brokers=_brokers(session, image),
         cluster_id=services.cluster_id,
@@ -80,40 +85,44 @@ async def _create_missing(session: Session, asked: list[MetadataRequestTopic]) -
         await session.services.topic_creation.create_missing(missing)
 
 
-def _one(session: Session, image: Image, one: MetadataRequestTopic, wants_operations: bool) -> MetadataResponseTopic:
+def _one(
+    session: Session, image: Image, one: MetadataRequestTopic, gone: frozenset[int], wants_operations: bool
+) -> MetadataResponseTopic:
     if one.topic_id != NO_ID:
         found = image.topic_by_id(one.topic_id)
         if found is None or not session.allows(Operation.DESCRIBE, Resource.TOPIC, found.name):
             return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=one.topic_id, name=None)
-        return _topic(session, image, found, wants_operations)
+        return _topic(session, image, found, gone, wants_operations)
     name = one.name or ""
     if not session.allows(Operation.DESCRIBE, Resource.TOPIC, name):
         return MetadataResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
     found = image.topic(name)
     if found is not None:
-        return _topic(session, image, found, wants_operations)
+        return _topic(session, image, found, gone, wants_operations)
     code = ErrorCode.INVALID_TOPIC_EXCEPTION if topic_name_fault(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
 
 
-def _topic(session: Session, image: Image, topic: Topic, wants_operations: bool) -> MetadataResponseTopic:
+def _topic(
+    session: Session, image: Image, topic: Topic, gone: frozenset[int], wants_operations: bool
+) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[_partition(image, index, topic.partitions[index]) for index in sorted(topic.partitions)],
+        partitions=[_partition(image, index, topic.partitions[index], gone) for index in sorted(topic.partitions)],
         topic_authorized_operations=session.operation_bits(Resource.TOPIC, topic.name)
         if wants_operations
         else OPERATIONS_NOT_ASKED,
     )
 
 
-def _partition(image: Image, index: int, partition: Partition) -> MetadataResponsePartition:
-    error = ErrorCode.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else ErrorCode.NONE
+def _partition(image: Image, index: int, partition: Partition, gone: frozenset[int]) -> MetadataResponsePartition:
+    leader = NO_LEADER if partition.leader in gone else partition.leader
     return MetadataResponsePartition(
-        error_code=error,
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader == NO_LEADER else ErrorCode.NONE,
         partition_index=index,
-        leader_id=partition.leader,
+        leader_id=leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
