@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock.base.limits import ARRIVAL_BYTES_MAX
 from penstock.broker.network import door as door_module
 from penstock.broker.network.budget import Budget
 from penstock.broker.network.door import Door
@@ -112,6 +113,23 @@ def test_one_byte_now_and_then_does_not_keep_a_frame_alive() -> None:
             writer.write(b"x")
 
     at_the_door(scene)
+
+
+def test_a_large_frame_in_pieces_is_answered_when_its_last_byte_is_there_and_so_is_a_small_one_behind_it() -> None:
+    async def scene(door: Door, connect: Connect) -> None:
+        reader, writer = await connect()
+        size = 3 * ARRIVAL_BYTES_MAX
+        frame = pack(">i", size) + bytes(size)
+        for start, end in ((0, 100), (100, ARRIVAL_BYTES_MAX), (ARRIVAL_BYTES_MAX, size - 7), (size - 7, size + 4)):
+            writer.write(frame[start:end])
+            await writer.drain()
+            await asyncio.sleep(0.01)  # so that the pieces are read one by one; together they would prove less
+        assert await reader.readexactly(4) == pack(">i", size)
+        assert await answered((reader, writer), 1)
+        assert await answered((reader, writer), size)
+        assert door.budget.used_bytes == 0
+
+    at_the_door(scene, frame_deadline_ms=60_000)
 
 
 def test_a_frame_whose_length_came_in_two_pieces_leaves_no_deadline_behind() -> None:

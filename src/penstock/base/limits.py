@@ -14,6 +14,10 @@ REQUEST_BYTES_MAX_BEFORE_AUTHENTICATION = 524_288
 RECEIVE_BUFFER_BYTES = 65_536
 """bytes handed to the socket while no frame's length is known."""
 
+ARRIVAL_BYTES_MAX = 262_144
+"""bytes of a frame from this machine that may lie in the socket before they are read; who stalls is told apart from who
+is slow by what was read."""
+
 FRAME_IN_HEAP_BYTES_MAX = 1_048_576
 """bytes; a larger frame is received into an anonymous mapping, which commits only what arrives."""
 
@@ -122,7 +126,7 @@ ADMIN_CONNECTIONS_MAX = 8
 ADMIN_HEAD_BYTES_MAX = 8_192
 """bytes of a request's line and headers on the admin port."""
 
-assert FRAME_IN_HEAP_BYTES_MAX >= RECEIVE_BUFFER_BYTES
+assert FRAME_IN_HEAP_BYTES_MAX >= ARRIVAL_BYTES_MAX >= RECEIVE_BUFFER_BYTES
 assert REQUEST_BYTES_MAX < IN_FLIGHT_BYTES_MAX, "the largest request must fit the budget, or it could never be read"
 assert REQUEST_ELEMENTS_MAX <= MESSAGE_ELEMENTS_MAX
 assert 4 * (ERROR_TEXT_LENGTH_MAX + 3) <= STRING_BYTES_MAX, "an error's text must fit a string of the protocol"

@@ -35,6 +35,9 @@ class File(Protocol):
 
     def truncate(self, size: int) -> None: ...
 
+    def trim(self) -> None:
+        """Nothing more is going to be appended: give back what was held ready for it."""
+
     def sync(self) -> None:
         """Make what was written durable (fdatasync). Blocks: called from jobs, or inline where a file is tiny."""
 

@@ -55,6 +55,9 @@ class SimFile:
         apply(self._inode.visible, size, None)
         self._inode.pending.append((size, None))
 
+    def trim(self) -> None:
+        """Nothing is held ready here."""
+
     def sync(self) -> None:
         try:
             self._disk.change("sync", self.path)

@@ -47,7 +47,7 @@ from penstock.wire.positions import Fetched
 from penstock.wire.security import PLAINTEXT, Security
 from penstock.wire.share_consumer import AcknowledgeType, Shared
 from penstock.wire.transactions import Committed, GroupMember, State
-from penstock.wire.within import unpace
+from penstock.wire.within import Arrival, arrival, unpace
 
 T = TypeVar("T")
 Listener = Callable[[Any], Any]
@@ -68,6 +68,7 @@ class _Link(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._alarm: asyncio.TimerHandle | None = None
+        self._arrival: Arrival | None = None
         self.gone: asyncio.Future[None] = self._loop.create_future()
         """done once the socket is closed."""
 
@@ -102,7 +103,10 @@ class _Link(asyncio.BufferedProtocol):
         if self.closed:
             opened.abort()
             return
-        unpace(opened.get_extra_info("socket"))
+        connected = opened.get_extra_info("socket")
+        unpace(connected)
+        if opened.get_extra_info("sslcontext") is None:  # TLS reads ahead: what it has is not missing
+            self._arrival = arrival(connected)
         opened.write(self.connection.start(self._client.now_ms(), CONNECT_TIMEOUT_MS))
         self._watch()
 
@@ -115,6 +119,8 @@ class _Link(asyncio.BufferedProtocol):
         except KafkaError as error:
             self.fail(error)
             return
+        if self._arrival is not None:
+            self._arrival.missing(self.connection.missing_bytes)
         if self.connection.outbox:
             self._write_outbox()
         if self.waiting and self.connection.ready:
@@ -130,6 +136,7 @@ class _Link(asyncio.BufferedProtocol):
         else:
             self.fail(Disconnected(f"{place}: {exc or 'the broker closed the connection'}"))
         self._transport = None
+        self._arrival = None
         self._is_gone()
 
     def _is_gone(self) -> None:

@@ -156,6 +156,11 @@ class Connection:
         """Where the socket may write next."""
         return self._inbox.buffer()
 
+    @property
+    def missing_bytes(self) -> int:
+        """of the answer that is being received."""
+        return self._inbox.missing_bytes
+
     def filled(self, count: int) -> list[Ticket]:
         """That many bytes arrived in `buffer()`; the tickets that are done now. Violation: close the connection."""
         return [ticket for frame in self._inbox.filled(count) if (ticket := self._answer(frame))]

@@ -46,6 +46,11 @@ class Inbox:
             return self._large[self._received :]
         return memoryview(self._small)[self._held :]
 
+    @property
+    def missing_bytes(self) -> int:
+        """of the frame whose length is known; 0 where there is none."""
+        return 0 if self._large is None else len(self._large) - self._received
+
     def filled(self, count: int) -> list[Buffer]:
         """`count` bytes were written into the last `buffer()`: the frames that are whole now, without their length."""
         if self._large is not None:

@@ -15,7 +15,7 @@ import asyncio
 import mmap
 from collections import deque
 from struct import Struct
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from penstock.base.errors import DecodeError
 from penstock.base.limits import (
@@ -29,6 +29,9 @@ from penstock.base.slices import Slice
 from penstock.broker.network.budget import Budget
 from penstock.broker.network.reply import CloseConnection, Parts, Reply
 from penstock.broker.network.session import Session
+
+if TYPE_CHECKING:
+    from penstock.wire.within import Arrival
 
 _LENGTH = Struct(">i")
 _FIRST_BYTES = RECEIVE_BUFFER_BYTES // 2
@@ -69,6 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         """what the frame that is being received declares; `_body` may be shorter at first"""
         self._charged_bytes = 0
         """what it has taken of the budget"""
+        self._arrival: Arrival | None = None
         self._backlog: deque[Frame] = deque()
         """complete frames that may not start yet"""
         self._replies: deque[Reply] = deque()
@@ -100,11 +104,13 @@ class Connection(asyncio.BufferedProtocol):
         return self._pauses > 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        from penstock.wire.within import unpace  # noqa: PLC0415 a broker starts without any of the client
+        from penstock.wire.within import arrival, unpace  # noqa: PLC0415 a broker starts without any of the client
 
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES_MAX)
-        unpace(transport.get_extra_info("socket"))
+        connected = transport.get_extra_info("socket")
+        unpace(connected)
+        self._arrival = arrival(connected)
         self.last_active_ms = self._door.clock.monotonic_ms()
         self.session = self._door.admit(self, self._transport)
         if self.session is None:
@@ -113,6 +119,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         held_bytes = self._charged_bytes + sum(len(body) for body in self._backlog)
         self._backlog.clear()
+        self._arrival = None  # another connection may have its descriptor
         self._drop_body()
         self._door.budget.forget(self)
         self._door.budget.give_back(held_bytes)
@@ -144,6 +151,7 @@ class Connection(asyncio.BufferedProtocol):
             self._charge(self._charged_bytes + nbytes)
         if nbytes < len(rest):
             self._rest = rest[nbytes:]
+            self._tell_missing(len(self._rest))
             self._ask_budget()
         elif len(body) < self._frame_bytes:
             self._allocate(self._frame_bytes, memoryview(body))
@@ -170,6 +178,11 @@ class Connection(asyncio.BufferedProtocol):
         self._rest = None
         self._charged_bytes = 0
         self.frame_since_ms = 0
+        self._tell_missing(0)
+
+    def _tell_missing(self, rest_bytes: int) -> None:
+        if self._arrival is not None:
+            self._arrival.missing(rest_bytes)
 
     def _parse(self, received: int) -> None:
         view = self._door.scratch[:received]
@@ -214,6 +227,7 @@ class Connection(asyncio.BufferedProtocol):
         view[: len(head)] = head
         self._body = body
         self._rest = view[len(head) :]
+        self._tell_missing(len(self._rest))
         self._charge(size if in_heap else len(head))
         self._ask_budget()
 

@@ -223,6 +223,7 @@ class Rewriting:
             _write(target, patch.data)
             at = patch.position + len(patch.data)
         _copy(source, at, size, target)
+        target.trim()
         target.sync()
 
 

@@ -286,6 +286,7 @@ class Segment:
     def seal(self, next_base_offset: int, *, again: bool = False) -> list[File]:
         """Write the indexes beside the log. Returns every file that must be synced before the segment is durable.
         `again`: it was sealed before, and must not be without a seal on the way."""
+        self.file.trim()
         self.sums.seal(self.size, next_base_offset)
         self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
         written = [

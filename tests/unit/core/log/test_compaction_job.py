@@ -57,6 +57,8 @@ class MemoryFile:
     def truncate(self, size: int) -> None:
         del self.data[size:]
 
+    def trim(self) -> None: ...
+
     def sync(self) -> None:
         self.disk.synced[self.path] = bytes(self.data)
 
