@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.conformance.apache import require_component
+from tests.components import require_component
 
 KEY_PASSWORD = "the key's password"
 NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1"

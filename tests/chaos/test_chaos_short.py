@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from proofs import cluster_chaos, cluster_cuts, cluster_grow, network_spaces, share_kills, transactional_copy
-from tests.conformance.apache import find_jars, require_component
+from tests.components import require_component
+from tests.conformance.apache import find_jars
 
 
 @pytest.mark.timeout(240)
@@ -21,9 +20,7 @@ def test_killed_paused_and_restarted_brokers_lose_nothing_and_clients_go_on():
 
 @pytest.mark.timeout(240)
 def test_a_broker_that_the_network_loses_is_replaced_and_comes_back():
-    if not network_spaces.available():
-        text = "network namespaces are missing: run as root, with iproute2 installed"
-        pytest.fail(text) if os.environ.get("PENSTOCK_REQUIRE_ALL") == "1" else pytest.skip(text)
+    require_component(network_spaces.available(), "A network namespace", "run as root, with iproute2 installed")
     figures = cluster_cuts.run(cuts=2)
     assert figures["anomalies"] == {}
     assert figures["failed_delivery_reports"] == 0

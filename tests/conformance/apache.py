@@ -11,11 +11,10 @@ import subprocess
 import time
 from pathlib import Path
 
-import pytest
-
 from benchmarks.ports import free_port
 from penstock.protocol.generated.metadata_request import MetadataRequest
 from tests.bad_input.raw_client import Closed, RawClient
+from tests.components import require_component
 
 VERSION = "4.3.0"
 CACHED_JARS = Path(__file__).parents[2] / ".cache" / "kafka" / VERSION / "libs"
@@ -23,16 +22,6 @@ CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 START_TIMEOUT_S = 100
 STOP_TIMEOUT_S = 20
 METADATA_VERSION = 12
-
-
-def require_component(present: bool, name: str, how: str) -> None:
-    """Skip the test by the component's name; under PENSTOCK_REQUIRE_ALL=1 fail it."""
-    if present:
-        return
-    text = f"{name} is missing: {how}"
-    if os.environ.get("PENSTOCK_REQUIRE_ALL") == "1":
-        pytest.fail(text)
-    pytest.skip(text)
 
 
 def find_jars() -> Path | None:

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from apache import VERSION, find_jars, require_component
+from apache import VERSION, find_jars
+
+from tests.components import require_component
 
 TIMEOUT_S = 60
 # A tool lives for a second: it is not worth its compiler's second stage, nor a parallel collector.

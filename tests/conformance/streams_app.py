@@ -12,7 +12,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.conformance.apache import VERSION, require_component
+from tests.components import require_component
+from tests.conformance.apache import VERSION
 from tests.conformance.apache_tools import JVM_OPTIONS
 
 PROGRAM = Path(__file__).parent / "java" / "WordCount.java"

@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from apache import VERSION, find_jars, require_component
+from apache import VERSION, find_jars
 
 from proofs import adoption
+from tests.components import require_component
 
 
 @pytest.mark.timeout(300)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from apache import VERSION, find_jars, require_component
+from apache import VERSION, find_jars
 
 from penstock.broker.files import RealDisk
 from penstock.core.log.config import LogConfig
@@ -15,6 +15,7 @@ from penstock.core.log.log import Log
 from penstock.records.builder import build_batch
 from penstock.records.control import EndMarker, build_end_marker
 from penstock.records.record import Record
+from tests.components import require_component
 
 NOW_MS = 1_763_000_000_000
 

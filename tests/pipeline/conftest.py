@@ -14,7 +14,8 @@ import pytest
 from penstock.client import Admin, Producer
 from penstock.pipeline.java import JavaMissing, find_java
 from penstock.testing import Cluster
-from tests.conformance.apache import ApacheKafka, require_component
+from tests.components import require_component
+from tests.conformance.apache import ApacheKafka
 
 CORES = 2
 KNOWN_S = 30

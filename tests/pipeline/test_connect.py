@@ -18,7 +18,8 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.pipeline.java import JavaMissing, find_java
-from tests.conformance.apache import free_ports, require_component
+from tests.components import require_component
+from tests.conformance.apache import free_ports
 from tests.pipeline.conftest import Running
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ import pytest
 from penstock.pipeline.java import JavaMissing, find_java
 from penstock.pipeline.lake import open_table
 from penstock.pipeline.lake.tables import KINDS
-from tests.conformance.apache import require_component
+from tests.components import require_component
 from tests.pipeline.conftest import Running
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.apache import require_component
+from tests.components import require_component
 
 SCRIPT = Path(__file__).with_name("java_free.py")
 

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.pipeline.java import JavaMissing, find_java
 from proofs.exactly_once_sink import Strike, run, under_fire
-from tests.conformance.apache import require_component
+from tests.components import require_component
 
 SHORT = [
     Strike("worker", "marker in the transaction"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.client import Producer
-from tests.conformance.apache import require_component
+from tests.components import require_component
 from tests.pipeline.source_reads import read
 
 JARS = Path(__file__).parents[2] / ".cache" / "spark-connector" / "4.2.0" / "libs"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from proofs import crash, group_state, power_loss, steady_load
-from tests.conformance.apache import find_jars, require_component
+from tests.components import require_component
+from tests.conformance.apache import find_jars
 
 
 def test_killed_twice_and_nothing_acked_is_lost_doubled_or_out_of_order():

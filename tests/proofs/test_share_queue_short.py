@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 
 from proofs import share_queue
-from tests.conformance.apache import CACHED_JARS, VERSION, require_component
+from tests.components import require_component
+from tests.conformance.apache import CACHED_JARS, VERSION
 
 
 def test_fifty_consumers_accept_every_record_of_one_partition_once():

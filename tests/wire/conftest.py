@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kafka_jars import require, require_jars
+from kafka_jars import require_jars
+
+from tests.components import require_component
 
 SOURCE = Path(__file__).parent / "oracle" / "Oracle.java"
 JVM_TIMEOUT_S = 100
@@ -20,7 +22,7 @@ Consult = Callable[[list[str]], list[str]]
 def oracle(tmp_path_factory: pytest.TempPathFactory) -> Consult:
     """Lines in, as many lines out: see oracle/Oracle.java."""
     jars = require_jars()
-    require(shutil.which("javac") is not None, "A JDK", "install the package `openjdk-17-jdk-headless`")
+    require_component(shutil.which("javac") is not None, "A JDK", "install the package `openjdk-17-jdk-headless`")
     classes = tmp_path_factory.mktemp("oracle")
     subprocess.run(["javac", "-cp", f"{jars}/*", "-d", str(classes), str(SOURCE)], check=True, timeout=JVM_TIMEOUT_S)
     command = ["java", "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8", "-cp", f"{jars}/*:{classes}", "Oracle"]

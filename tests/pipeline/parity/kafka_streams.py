@@ -13,8 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pytest
-
+from tests.components import require_component
 from tests.pipeline.parity.scenarios import Output, Scenario, files, load, render
 
 VERSION = "4.3.0"
@@ -34,12 +33,8 @@ def missing_component() -> tuple[str, str] | None:
 
 
 def require() -> None:
-    """Skip the test by the name of what is missing; under PENSTOCK_REQUIRE_ALL=1 fail it."""
     if missing := missing_component():
-        text = f"{missing[0]} is missing: {missing[1]}"
-        if os.environ.get("PENSTOCK_REQUIRE_ALL") == "1":
-            pytest.fail(text)
-        pytest.skip(text)
+        require_component(False, *missing)
 
 
 def outputs_of(scenarios: list[Scenario]) -> dict[str, list[Output]]:
