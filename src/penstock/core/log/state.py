@@ -179,6 +179,8 @@ class LogState:
     def _truncate_fully(self, offset: int) -> None:
         cut.remove(self.disk, list(self.segments))
         self.start_offset = offset
+        # Of the epochs between what was here and `offset` nothing is known: the last one here did not end there.
+        self.epochs.truncate_end(0)
         new = Segment.create(self.disk, self.directory, offset, self.config.index_interval_bytes, 0)
         self._after_cut([new], offset)
 

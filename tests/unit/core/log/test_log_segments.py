@@ -230,6 +230,17 @@ def test_truncation_below_the_first_segment_starts_over() -> None:
     assert put(log) == 1
 
 
+def test_a_log_that_starts_over_further_on_knows_nothing_of_epochs_in_between() -> None:
+    log = new_log()
+    for epoch in (1, 1, 3):
+        put(log, epoch=epoch)
+    log.truncate_fully(10)
+    assert tuple(log.epoch_end(3)) == (-1, -1)
+    put(log, epoch=7)
+    assert log.epochs.entries() == [(7, 10)]
+    assert tuple(log.epoch_end(5)) == (5, 10), "epoch 3, which was here, may have ended long before"
+
+
 def test_where_an_epoch_ended() -> None:
     log = new_log()
     for epoch in (1, 1, 3, 3, 7):

@@ -212,6 +212,30 @@ def test_a_follower_takes_a_snapshot_and_goes_on_behind_it():
     assert (bench.log.start_offset, bench.raft.high_watermark, bench.raft.history.kraft_version) == (40, 40, 1)
 
 
+def test_a_leader_that_began_with_a_snapshot_has_nothing_committed_cut():
+    """What its own log held before the snapshot ended before it, who knows where: a replica that has it all would cut
+    itself to the end of that epoch."""
+    source, _ = with_snapshot()
+    bench = Bench()
+    bench.lead()
+    old = bench.raft.epoch
+    snapshot = SnapshotId(40, old + 1)
+    data = encode_snapshot((), {}, source.raft.history.control_records(), epoch=snapshot.epoch, now_ms=1)
+    bench.ask(BeginEpoch(old + 1, 2, voter(2).endpoints, voter(1).replica))
+    (send,) = bench.sent(Fetch)
+    bench.answer(send, FetchAnswer(Leader(2, old + 1), snapshot=snapshot))
+    (send,) = bench.sent(FetchSnapshot)
+    bench.answer(send, SnapshotAnswer(Leader(2, old + 1), snapshot, size=len(data), position=0, data=data))
+    bench.sync()
+    bench.ask(BeginEpoch(old + 3, 3, voter(3).endpoints, voter(1).replica))
+    bench.tick(2_100)
+    bench.win()
+    bench.sync()
+    assert bench.log.end_offset == 41
+    uncommitted = old + 2
+    assert bench.fetch(2, 41, last_epoch=uncommitted).diverging == (uncommitted, 40)
+
+
 @pytest.mark.parametrize(("epoch", "caught_up"), [(4, True), (2, False)])
 def test_a_snapshot_of_this_epoch_is_enough_while_nothing_is_written_behind_it(epoch: int, caught_up: bool):
     """An idle cluster whose leader has just made a snapshot of everything: who comes must not wait for the next entry.
