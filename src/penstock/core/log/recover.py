@@ -93,6 +93,7 @@ def load(
     if not loaded.segments:
         loaded.segments = [Segment.create(disk, directory, start_offset, config.index_interval_bytes, now_ms)]
         loaded.end_offset = start_offset
+        loaded.epochs.truncate_end(0)
         loaded.producers.load([], start_offset)
     loaded.start_offset = max(start_offset, loaded.segments[0].base_offset)
     loaded.epochs.truncate_end(loaded.end_offset)

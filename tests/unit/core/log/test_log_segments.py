@@ -241,6 +241,19 @@ def test_a_log_that_starts_over_further_on_knows_nothing_of_epochs_in_between() 
     assert tuple(log.epoch_end(5)) == (5, 10), "epoch 3, which was here, may have ended long before"
 
 
+def test_a_log_that_is_opened_behind_its_end_is_emptied_and_knows_no_epochs() -> None:
+    """Its records before the start were deleted, and power went before those behind it were on the disk."""
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    for epoch in (1, 1, 3):
+        put(log, epoch=epoch)
+    assert log.close()
+    log = Log.open(disk, "t-0", LogConfig(), now_ms=NOW_MS, start_offset=10)
+    assert (log.start_offset, log.end_offset, log.epochs.entries()) == (10, 10, [])
+    assert put(log, epoch=7) == 10
+    assert log.epochs.entries() == [(7, 10)]
+
+
 def test_where_an_epoch_ended() -> None:
     log = new_log()
     for epoch in (1, 1, 3, 3, 7):
