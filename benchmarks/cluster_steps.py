@@ -17,6 +17,9 @@ MANY = 10**9
 COPIES = {"replicas": 3, "configs": "min.insync.replicas=2"}
 SYNCED = {"replicas": 3, "configs": "min.insync.replicas=2,flush.messages=1"}
 ALL = {"connections": PARTITIONS, "acks": -1}
+WARM_TIMES = 2
+"""as many records as are measured end warming up: who takes more of them in the same seconds would find the machine's
+memory and disk in another state than the other did"""
 LIMIT_S = 60.0
 """for a load that ends with its records"""
 NEVER_MS = 60_000.0
@@ -71,7 +74,7 @@ class Bench:
         load(self.server, "create", topic=name, partitions=PARTITIONS, **topic)
         wanted = {**options, **ALL, "topic": name}
         self.ready()
-        load(self.server, "produce", seconds=self.sizes.warm_s, records=MANY, **wanted)
+        load(self.server, "produce", seconds=self.sizes.warm_s, records=WARM_TIMES * records, **wanted)
         self.ready()
         measured = load(self.server, "produce", seconds=self.sizes.load_s, records=records, **wanted)
         self.rates[name] = measured.result["records_per_s"]
