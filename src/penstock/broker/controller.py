@@ -7,7 +7,8 @@ active controller begins its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from penstock.base.errors import ErrorCode, KafkaError
@@ -15,6 +16,7 @@ from penstock.base.ports import Clock
 from penstock.broker.config import BrokerConfig
 from penstock.broker.quorum import Quorum
 from penstock.core.controller.brokers import decide_register_broker
+from penstock.core.controller.elections import is_unclean
 from penstock.core.controller.heartbeats import Heartbeats
 from penstock.core.controller.result import Result
 from penstock.core.metadata.effective import Node
@@ -23,6 +25,8 @@ from penstock.protocol.generated.broker_heartbeat_request import BrokerHeartbeat
 from penstock.protocol.generated.broker_heartbeat_response import BrokerHeartbeatResponse
 from penstock.protocol.generated.broker_registration_request import BrokerRegistrationRequest
 from penstock.protocol.generated.broker_registration_response import BrokerRegistrationResponse
+from penstock.protocol.generated.partition_change_record import PartitionChangeRecord
+from penstock.protocol.message import Message
 
 Response = TypeVar("Response")
 
@@ -33,6 +37,8 @@ class Controller:
     def __init__(self, quorum: Quorum, node: Node, config: BrokerConfig, clock: Clock) -> None:
         self.node = node
         self.heartbeats: Heartbeats | None = None
+        self.unclean_elections = 0
+        """by this node, since it started"""
         self._quorum = quorum
         self._config = config
         self._clock = clock
@@ -62,17 +68,19 @@ class Controller:
         KafkaError NOT_CONTROLLER where this node does not lead, or no longer when it was to be committed."""
         await self._deciding.acquire()
         committed: asyncio.Future[int] | None = None
+        unclean = 0
         try:
             if not self._quorum.is_leader:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER)
             result = decide(self._quorum.image)
             if result.records:
+                unclean = _unclean_elections(self._quorum.image, result.records)
                 committed = self._quorum.propose(result.records)
         finally:
             if committed is None:
                 self._deciding.release()
         if committed is not None:
-            committed.add_done_callback(self._decided)
+            committed.add_done_callback(partial(self._decided, unclean))
             await asyncio.shield(committed)
         return result.response
 
@@ -114,10 +122,10 @@ class Controller:
             self.heartbeats.lost_connection(broker_id, epoch, self._clock.monotonic_ms())
             self._tell()
 
-    def _decided(self, committed: asyncio.Future[int]) -> None:
+    def _decided(self, unclean: int, committed: asyncio.Future[int]) -> None:
         """Whoever asked may have gone: then nobody else looks at how it ended."""
-        if not committed.cancelled():
-            committed.exception()
+        if not committed.cancelled() and committed.exception() is None:
+            self.unclean_elections += unclean
         self._deciding.release()
 
     def _sessions(self) -> Heartbeats:
@@ -140,3 +148,12 @@ class Controller:
     def _tell(self) -> None:
         for watcher in self._watchers:
             watcher()
+
+
+def _unclean_elections(image: Image, decided: Sequence[Message]) -> int:
+    count = 0
+    for change in decided:
+        if isinstance(change, PartitionChangeRecord) and change.leader >= 0:
+            topic = image.topic_by_id(change.topic_id)
+            count += topic is not None and is_unclean(topic.partitions[change.partition_id], change)
+    return count

@@ -1,7 +1,8 @@
 """The deciders: synchronous, each the only owner of its state, told the time and given chance as arguments.
 
-Rooms, from the top: `controller` (topics, configurations, brokers) and `groups` (classic groups and their offsets);
-`coordinator` (the one shape of what `groups` is), `replication` (a partition and its copies), `raft` (who may write the
+Rooms, from the top: `sharing` (who has which record of a share group); `controller` (topics, configurations, brokers),
+`groups` (groups of every kind and their offsets), `share` (what share groups have done) and `transactions`;
+`coordinator` (the one shape of those three), `replication` (a partition and its copies), `raft` (who may write the
 metadata log); `metadata` (the cluster as one value) and `log` (one partition's bytes); `security` (who may do what).
 Invariants:
 1. A room imports only rooms below it; neighbours never import each other. `import-linter` holds this.

@@ -66,10 +66,6 @@ def _skip_tags(buf: Buffer, at: int) -> int:
     return reader.at
 
 
-def request_header_version(api_key: int, version: int) -> int:
-    return 2 if version >= _FLEXIBLE_FROM[api_key] else 1
-
-
 def response_header_version(api_key: int, version: int) -> int:
     return 1 if version >= _FLEXIBLE_FROM[api_key] and api_key != API_VERSIONS_KEY else 0
 

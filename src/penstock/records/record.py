@@ -18,7 +18,6 @@ from penstock.records.batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME_BIT,
     NO_TIMESTAMP,
-    BatchHeader,
     Codec,
     read_header,
 )
@@ -172,12 +171,6 @@ def _problem(index: int, offset_delta: int, keyless: bool, timestamp: int) -> Re
         f"timestamp {timestamp} is further from the broker's time than message.timestamp.before.max.ms and "
         "message.timestamp.after.max.ms allow",
     )
-
-
-def timestamp_of(header: BatchHeader, span: Span) -> int:
-    if header.attributes & LOG_APPEND_TIME_BIT:
-        return header.max_timestamp
-    return header.base_timestamp + span.timestamp_delta
 
 
 def scan(buf: Buffer, at: int, end: int, count: int) -> Iterator[Span]:

@@ -80,9 +80,6 @@ class Lane:
         self._order += 1
         self.queue.append(batch)
 
-    def has_sequences_out(self) -> bool:
-        return bool(self.flying) or bool(self.queue and self.queue[0].sequence != NO_SEQUENCE)
-
     def next_batch(self, identity: Identity | None) -> Batch | None:
         """The batch that may leave now, or None. `identity`: of the producer now; None where it is not idempotent."""
         if not self.queue:

@@ -102,6 +102,7 @@ class FakeServices:
         self.node = Node(NODE, {})
         self.image = Image()
         self.cluster_id = "4L6g3nShT-eMCtK--X86sw"
+        self.controller = SimpleNamespace(unclean_elections=0)
         self.partitions = FakePartitions()
         self.fetching = SimpleNamespace(sessions=FetchSessions(SystemRandom()))
         self.shard = GroupShard(GroupConfig(), SimpleNamespace())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -14,10 +14,13 @@ from penstock.broker.controller import Controller
 from penstock.broker.embedded import single_node
 from penstock.broker.quorum import Quorum
 from penstock.broker.system import SystemClock
+from penstock.core.controller.elections import RECOVERED, RECOVERING
 from penstock.core.controller.result import Result
 from penstock.core.metadata.delta import Delta
 from penstock.core.metadata.effective import Node
 from penstock.core.metadata.image import Image
+from penstock.protocol.generated.partition_change_record import PartitionChangeRecord
+from penstock.protocol.generated.partition_record import PartitionRecord
 from penstock.protocol.generated.topic_record import TopicRecord
 from penstock.protocol.message import Message
 
@@ -112,3 +115,36 @@ def test_who_does_not_lead_decides_nothing() -> None:
         return refusal.value.code
 
     assert asyncio.run(story()) is ErrorCode.NOT_CONTROLLER
+
+
+TOPIC = bytes(range(16))
+
+
+def led_by(leader: int, *, isr: list[int] | None = None, state: int = -1) -> Callable[[Image], Result[None]]:
+    change = PartitionChangeRecord(topic_id=TOPIC, partition_id=0, leader=leader, isr=isr, leader_recovery_state=state)
+    return lambda image: Result(response=None, records=[change])
+
+
+def test_a_leader_that_may_lack_records_is_counted_once_it_is_committed() -> None:
+    async def story() -> list[int]:
+        quorum = SlowQuorum()
+        controller = controller_of(quorum)
+        counted = []
+
+        async def decide(decision: Callable[[Image], Result[Any]]) -> None:
+            change = asyncio.create_task(controller.change(decision))
+            await a_few_ticks()
+            counted.append(controller.unclean_elections)
+            quorum.commit()
+            await change
+            counted.append(controller.unclean_elections)
+
+        placed = PartitionRecord(topic_id=TOPIC, partition_id=0, replicas=[1, 2, 3], isr=[1, 2], leader=1)
+        await decide(lambda image: Result(None, [TopicRecord(name="orders", topic_id=TOPIC), placed]))
+        await decide(led_by(2))
+        await decide(led_by(3, isr=[3], state=RECOVERING))
+        await decide(led_by(2, isr=[2]))
+        await decide(led_by(2, state=RECOVERED))
+        return counted
+
+    assert asyncio.run(story()) == [0, 0, 0, 0, 0, 1, 1, 2, 2, 2]

@@ -111,11 +111,12 @@ def test_a_minimum_above_the_number_of_copies_counts_as_that_number(services):
 def test_the_active_controller_tells_of_the_cluster(services):
     services.image = Image(brokers={1: broker(1), 2: broker(2), 3: broker(3, fenced=True)})
     services.add_topic("orders", described(), described(leader=-1, replicas=(3,), isr=(3,)))
+    services.controller.unclean_elections = 2
     found = scrape(services)
     assert value(found, "kafka_controller_kafkacontroller_activecontrollercount") == 1
     assert value(found, "kafka_controller_kafkacontroller_offlinepartitionscount") == 1
     assert value(found, "kafka_controller_kafkacontroller_fencedbrokercount") == 1
-    assert value(found, "kafka_controller_controllerstats_uncleanleaderelections_total") == 0
+    assert value(found, "kafka_controller_controllerstats_uncleanleaderelections_total") == 2
     assert value(found, "kafka_brokers") == 2
     assert value(found, "kafka_broker_info", id=2, address="localhost:9092") == 1
     assert value(found, "kafka_topic_partitions", topic="orders") == 2

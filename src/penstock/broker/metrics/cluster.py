@@ -8,9 +8,6 @@ from penstock.core.metadata.image import NO_LEADER, Image
 from penstock.core.metadata.image import Partition as Described
 from penstock.core.replication.partition import Partition
 
-_UNCLEAN_ELECTIONS = 0
-"""nobody is elected yet: a partition has one copy, which leads it for ever"""
-
 
 class Totals:
     def __init__(self, node_id: int) -> None:
@@ -59,7 +56,7 @@ def tell_controller(sources: Sources, image: Image, totals: Totals, out: Exposit
     ):
         out.gauge(prefix + name, documentation, value if active else 0)
     name, documentation = "kafka_controller_controllerstats_uncleanleaderelections_total", "Leaders that lacked records"
-    out.counter(name, documentation, _UNCLEAN_ELECTIONS)
+    out.counter(name, documentation, sources.services.controller.unclean_elections)
     if active:
         _tell_cluster(image, out)
 

@@ -47,6 +47,11 @@ class Groups(Protocol):
         """Those that are loaded here."""
 
 
+class Elections(Protocol):
+    @property
+    def unclean_elections(self) -> int: ...
+
+
 class Rooms(Protocol):
     """The part of `Services` that is looked at."""
 
@@ -56,6 +61,8 @@ class Rooms(Protocol):
     def image(self) -> Image: ...
     @property
     def cluster_id(self) -> str: ...
+    @property
+    def controller(self) -> Elections: ...
     @property
     def partitions(self) -> Partitions: ...
     @property

@@ -63,6 +63,12 @@ def decide_change(
     return _Change(outlook, topic, index, partition, wish).build()
 
 
+def is_unclean(before: Partition, change: PartitionChangeRecord) -> bool:
+    """Whether it gives the partition a leader that may lack what was committed."""
+    recovering = RECOVERING in (before.leader_recovery_state, change.leader_recovery_state)
+    return recovering and change.leader >= 0 and change.leader not in (*before.isr, *before.eligible)
+
+
 class _Change:
     """A change in the making: the fields are what the partition will have."""
 

@@ -179,10 +179,6 @@ class Producers:
         """The first record of an open transaction; compaction stops before it."""
         return next(iter(self._ongoing), None)
 
-    def oldest_transaction(self) -> Producer | None:
-        producer_id = next(iter(self._ongoing.values()), None)
-        return None if producer_id is None else self.entries.get(producer_id)
-
     def has_open_transaction(self, producer_id: int, epoch: int) -> bool:
         """Of this epoch: one of the epoch before is being ended, and what comes next must not become part of it."""
         entry = self.entries.get(producer_id)

@@ -68,10 +68,6 @@ def _learn_nothing(*_: Any) -> None:
     """What a producer wrote is not learned from the log."""
 
 
-def _misplaced_never(*_: Any) -> None:
-    """Any batch is in its place."""
-
-
 _read = Partition.read
 
 

@@ -29,10 +29,6 @@ class Draft(draft.Draft[ConsumerGroup]):
         self._changing().target[member_id] = assignment
         self.records.append(records.target_record(self.group.group_id, member_id, assignment))
 
-    def drop_target(self, member_id: str) -> None:
-        self._changing().target.pop(member_id, None)
-        self.records.append(records.target_tombstone(self.group.group_id, member_id))
-
     def set_target_epoch(self, epoch: int, wall_ms: int) -> None:
         group = self._changing()
         group.target_epoch, group.target_timestamp_ms = epoch, wall_ms
