@@ -38,13 +38,14 @@ bench: setup
 	$(BIN)/python tools/fetch_kafka.py
 	$(BIN)/python benchmarks/run.py
 
-# Forty minutes: three brokers beside three of Apache Kafka's.
+# Twenty-five minutes: three brokers beside three of Apache Kafka's.
 bench-cluster: setup
 	$(BIN)/python tools/fetch_kafka.py
 	$(BIN)/python benchmarks/cluster.py
 
-# An hour on a quiet machine: Spark's own connector beside format("penstock").
+# Twenty minutes on a quiet machine: Spark's own connector beside format("penstock").
 bench-spark: setup
+	$(BIN)/python tools/fetch_kafka.py
 	$(BIN)/python tools/fetch_spark_connector.py
 	$(BIN)/python benchmarks/spark.py
 

@@ -82,10 +82,16 @@ def origin(document: dict[str, Any]) -> str:
     machine, versions = document["machine"], document["versions"]
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     size = f"{machine['cpus']} processors ({machine['processor']}), {machine['memory_gb']} GB, {machine['system']}"
-    state = f"commit {document['commit'][:12]}, {document['measured_at'][:10]}"
+    told = state(document)
     rounds = "one round" if document["rounds"] == 1 else f"{document['rounds']} rounds"
     note = f"Medians of {rounds}, in parentheses the smallest and the largest"
-    return f"{note}. {size}; {named}; {state}."
+    return f"{note}. {size}; {named}; {told}."
+
+
+def state(measured: dict[str, Any]) -> str:
+    """Of which sources and on which day."""
+    head, _, changes = measured["commit"].partition("+")
+    return f"commit {head[:12]}{' with ' if changes else ''}{changes}, {measured['measured_at'][:10]}"
 
 
 def _later(document: dict[str, Any], rows: dict[str, Row]) -> list[str]:
@@ -93,9 +99,8 @@ def _later(document: dict[str, Any], rows: dict[str, Row]) -> list[str]:
     works: dict[str, list[str]] = {}
     for key, entry in document["rows"].items():
         if "origin" in entry:
-            commit, day = entry["origin"]["commit"][:12], entry["origin"]["measured_at"][:10]
-            works.setdefault(f"commit {commit}, {day}", []).append(rows[key].work)
-    return [f"By themselves, at {state}: {'; '.join(dict.fromkeys(named))}." for state, named in works.items()]
+            works.setdefault(state(entry["origin"]), []).append(rows[key].work)
+    return [f"By themselves, at {told}: {'; '.join(dict.fromkeys(named))}." for told, named in works.items()]
 
 
 def _line(row: Row, entry: dict[str, Any]) -> str:

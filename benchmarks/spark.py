@@ -5,7 +5,7 @@ both brokers, and all wait while one is measured. Only a full run (the default s
 docs/proofs/bench-spark.json and the table of docs/benchmarks.md; any other prints its table and leaves its JSON in
 .cache/bench.
 
-    python benchmarks/spark.py                        the full run: an hour on two cores
+    python benchmarks/spark.py                        the full run: twenty minutes on two cores
     python benchmarks/spark.py --quick                one short round, to see that everything works
     python benchmarks/spark.py --broker kafka         both formats on Apache Kafka alone
     python benchmarks/spark.py --broker penstock      both formats on Penstock alone

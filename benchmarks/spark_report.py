@@ -128,7 +128,7 @@ def markdown(document: dict[str, Any]) -> str:
         f"{document['records']:,} records of each size",
         f"{machine['cpus']} processors ({machine['processor']}), {machine['memory_gb']} GB, {machine['system']}",
         ", ".join(f"{name} {version}" for name, version in document["versions"].items()),
-        f"commit {document['commit'][:12]}, {document['measured_at'][:10]}",
+        report.state(document),
     ]
     return "\n".join([*lines, "", "; ".join(sentences) + "."])
 

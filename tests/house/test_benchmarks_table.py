@@ -64,6 +64,14 @@ def test_the_table_names_the_figures_their_spread_and_what_is_missed():
     assert "Medians of 5 rounds" in text
 
 
+@pytest.mark.parametrize(
+    ("head", "told"), [("0123456789abcdef", "0123456789ab"), ("0123456789abcdef+changes", "0123456789ab with changes")]
+)
+def test_the_table_says_of_which_state_it_is(head, told):
+    measured = document({"kafka": {"start": [2.0]}}) | {"commit": head}
+    assert f"commit {told}, 2026-11-16." in report.markdown(measured)
+
+
 def test_only_the_text_between_the_markers_is_replaced(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")

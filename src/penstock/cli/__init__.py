@@ -9,6 +9,6 @@ Invariants:
 3. What destroys asks first, or is told --yes; without a terminal it never assumes the answer.
 4. `penstock --help` and `penstock up` import neither a client nor rich.
 
-It never does a broker's work: it is a client like any other, except for `up` and `broker`, which start one, and `dump`,
-which reads files with the codecs of core/log.
+It never does a broker's work: it is a client like any other, except for `up` and `broker`, which start one, `sim`,
+which simulates a whole cluster, and `dump`, which reads files with the codecs of core/log.
 """

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from penstock.cli.options import check_reachable, client_config, subcommand
-from penstock.cli.output import emit, fields, is_json
+from penstock.cli.output import emit, fields
 
 HELP = """\
 a size takes 100, 1k or 1M. The topic is made where it is missing, with --partitions, and stays.
@@ -93,7 +93,3 @@ def _figure(value: Any) -> str:
         if isinstance(value, int)
         else str(value)
     )
-
-
-def wants_progress(args: argparse.Namespace) -> bool:
-    return not (args.no_progress or is_json(args))

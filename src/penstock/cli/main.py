@@ -34,7 +34,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "group": "list and describe groups, watch lag, reset offsets",
         "txn": "list and describe transactions, abort one that hangs",
         "config": "get, set and unset configurations of topics, brokers, groups",
-        "cluster": "brokers, controller and cluster id",
+        "cluster": "whether the cluster is well: brokers, partitions, the metadata quorum",
         "partition": "move partitions to other brokers, elect leaders",
         "node": "cordon, drain and forget brokers",
     },

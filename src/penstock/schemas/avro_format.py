@@ -44,11 +44,6 @@ class Avro:
         self._columns = AvroColumns(self._writer)
         self._change = resolution(self._writer, self.tree)
 
-    @classmethod
-    def of_type(cls, kind: pa.DataType | pa.Schema, name: str = "Value") -> Avro:
-        """With a schema made for an Arrow type."""
-        return cls(avro_schema(kind, name))
-
     def __reduce__(self) -> tuple[Callable[..., Avro], tuple[Any, Any]]:
         return (Avro, (self.tree, self._writer))
 
