@@ -31,6 +31,7 @@ CONFIGS = {*BROKER_CONFIGS, *TOPIC_CONFIGS, *GROUP_CONFIGS, *CLIENT_METRICS_CONF
 NOT_CONFIGS_OF_A_BROKER = {
     "application.id": "an application's of Kafka Streams",
     "streams.assignor.offload.enable": "Kafka's, which is not there",
+    "client.rack": "a consumer's",
     "batch.size": "a producer's",
     "linger.ms": "a producer's",
     "group.protocol": "a consumer's",
