@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +12,14 @@ from penstock.cli.failures import Failure
 from penstock.cli.options import add_client, make_admin
 from penstock.cli.output import emit, fields, note, table
 from penstock.cli.own_client import own_client
+from penstock.cli.quorum import NoController, describe_quorum
 
 if TYPE_CHECKING:
     from penstock.client.admin_types import TopicInfo
     from penstock.protocol.generated.describe_quorum_response import ReplicaState
+
+LEFT_S_MIN = 0.5
+"""for the last questions, when the first have used up the time"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,14 +27,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(handler=show)
 
 
-def show(args: argparse.Namespace) -> None:
+def show(args: argparse.Namespace) -> int:
+    """1 where no controller answers: brokers then tell what they knew last."""
+    end = time.monotonic() + args.timeout
     with make_admin(args) as admin:
         found = admin.cluster()
+        admin.timeout_s = _left_s(end)
         partitions = _health(admin.topics(internal=True))
-    quorum = _quorum(args)
+    quorum: dict[str, Any] | None = None
+    silent: NoController | None = None
+    try:
+        quorum = _quorum(args, _left_s(end))
+    except NoController as failure:
+        silent = failure
+    # Without an active controller brokers name any of them.
+    controller_id = None if silent else found.controller_id
 
     def text() -> None:
-        fields({"cluster id": found.cluster_id, "controller": found.controller_id})
+        fields({"cluster id": found.cluster_id, "controller": controller_id})
         print()
         table(["BROKER", "HOST", "PORT", "RACK"], [(b.id, b.host, b.port, b.rack) for b in found.brokers])
         print()
@@ -40,12 +56,21 @@ def show(args: argparse.Namespace) -> None:
 
     result = {
         "cluster_id": found.cluster_id,
-        "controller_id": found.controller_id,
+        "controller_id": controller_id,
         "brokers": found.brokers,
         "partitions": partitions,
         "quorum": quorum,
     }
     emit(args, result, text)
+    if silent is None:
+        return 0
+    sys.stdout.flush()
+    note(f"{silent}: what is shown may be old, and brokers that are away may be among it\n  {silent.hint}")
+    return 1
+
+
+def _left_s(end: float) -> float:
+    return max(LEFT_S_MIN, end - time.monotonic())
 
 
 def _health(topics: Iterable[TopicInfo]) -> dict[str, int]:
@@ -57,13 +82,13 @@ def _health(topics: Iterable[TopicInfo]) -> dict[str, int]:
     }
 
 
-def _quorum(args: argparse.Namespace) -> dict[str, Any] | None:
+def _quorum(args: argparse.Namespace, timeout_s: float) -> dict[str, Any] | None:
     """None where this cluster does not tell: it may be too old for it, or we may not ask."""
-    from penstock.wire.quorum_admin import describe_quorum
-
     try:
         with own_client(args) as client:
-            found = client.run(describe_quorum(client.cluster))
+            found = describe_quorum(client, timeout_s)
+    except NoController:
+        raise
     except Failure as failure:
         note(f"the metadata quorum is not shown: {failure}")
         return None

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.options import add_dry_run, make_admin, pairs, subcommand
-from penstock.cli.output import emit, table
+from penstock.cli.output import emit, note, table
 
 if TYPE_CHECKING:
     from penstock.client import Admin, ConfigValue
 
+FROM_THE_FILE = ("listeners", "listener.security.protocol.map")
+"""which Apache Kafka lets change while a broker runs (docs/deviations.md)"""
 KINDS = ["topic", "broker", "group"]
 NAME_HELP = "topic, group, or broker id; for `set broker`, 'default' means all brokers"
 
@@ -61,6 +65,25 @@ def _alter(args: argparse.Namespace, changes: dict[str, str], unset: list[str]) 
     result = {"kind": args.kind, "name": args.name, "set": changes, "unset": unset, "dry_run": args.dry_run}
     verb = "would alter" if args.dry_run else "altered"
     emit(args, result, lambda: print(f"{verb} {args.kind} {args.name}"))
+    if args.kind == "broker":
+        sys.stdout.flush()
+        _tell_ineffective(changes)
+
+
+def _tell_ineffective(names: Iterable[str]) -> None:
+    """A broker keeps and describes these, and goes on as before."""
+    from penstock.base.configs.broker import BROKER_CONFIGS
+    from penstock.base.configs.own import OWN_CONFIGS
+
+    fixed = [name for name in names if name in OWN_CONFIGS or name in FROM_THE_FILE]
+    idle = [name for name in names if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].effect]
+    if fixed:
+        note(
+            f"{', '.join(fixed)}: Penstock reads this from a broker's properties file alone; set it there, and "
+            "restart the broker"
+        )
+    if idle:
+        note(f"{', '.join(idle)}: without effect in Penstock")
 
 
 def _name(args: argparse.Namespace) -> str:

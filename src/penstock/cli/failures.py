@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+
+REQUEST_TIMED_OUT = 7
+NO_CONTROLLER = "brokers answer, but no active controller does: no majority of the controllers is there"
+_COPIES_MISSING = (
+    "fewer copies are in sync than min.insync.replicas asks for: `penstock topic describe TOPIC` shows them, "
+    "`penstock cluster` which brokers are missing"
+)
 
 
 class Failure(Exception):
@@ -31,16 +39,25 @@ def report(failure: Failure, *, as_json: bool) -> None:
         print(f"  {failure.hint}", file=sys.stderr)
 
 
-def explain(exc: Exception) -> Failure | None:
-    """A failure for what a client, a file or the system reports; None for what is our own mistake."""
+def explain(exc: Exception, args: argparse.Namespace | None = None) -> Failure | None:
+    """A failure for what a client, a file or the system reports; None for what is our own mistake. `args`: of the
+    command, where there are any yet."""
     if isinstance(exc, OSError):
         where = f" {exc.filename!r}" if exc.filename else ""
         return Failure(f"cannot use{where}: {exc.strerror or exc}")
     if "penstock.client.errors" not in sys.modules:
         return None
-    from penstock.client.errors import ClientError
+    from penstock.client.errors import BrokerUnreachable, ClientError
 
-    return Failure(str(exc), _hint(exc)) if isinstance(exc, ClientError) else None
+    if not isinstance(exc, ClientError):
+        return None
+    waited = isinstance(exc, BrokerUnreachable) or exc.code == REQUEST_TIMED_OUT
+    if waited and args is not None and hasattr(args, "bootstrap_server"):
+        from penstock.cli.quorum import START_OTHERS, has_controller
+
+        if not has_controller(args):
+            return Failure(f"{exc}; {NO_CONTROLLER}", START_OTHERS)
+    return Failure(str(exc), _hint(exc))
 
 
 def _hint(exc: Exception) -> str | None:
@@ -50,16 +67,26 @@ def _hint(exc: Exception) -> str | None:
         (errors.BrokerUnreachable, "is a broker running there? `penstock up` starts one; -b HOST:PORT asks another"),
         (errors.TopicNotFound, "`penstock topic ls` lists the topics, `penstock topic create NAME` makes one"),
         (errors.TopicExists, "`penstock topic describe NAME` shows it, `penstock topic alter NAME` changes it"),
+        (
+            errors.OffsetsUnknown,
+            "`penstock cluster` tells who is there; start others: `penstock broker --config DIR/<n>/server.properties`",
+        ),
         (errors.GroupNotFound, "`penstock group ls` lists the groups"),
     ]
     login = "or authenticate with -X sasl.username=... -X sasl.password=..."
     by_code = {
+        5: "`penstock topic describe TOPIC` shows leaders, `penstock cluster` which brokers are missing",
+        19: _COPIES_MISSING,
+        20: _COPIES_MISSING,
         29: f"this user may not use the topic: ask for an ACL, {login}",
         30: f"this user may not use the group: ask for an ACL, {login}",
         31: f"this user may not do that in the cluster: ask for an ACL, {login}",
-        38: "a cluster cannot keep more copies than it has brokers; `penstock cluster` counts them",
+        38: "a topic cannot have more copies than there are brokers that take some: `penstock node ls` shows which are "
+        "away or cordoned, `penstock node uncordon ID` lets one take copies again",
         68: "the group has members: stop its consumers first; `penstock group members GROUP` lists them",
         86: "a member of the group reads that topic: stop its consumers first",
+        87: "a topic with cleanup.policy=compact takes no record without a key: give one by -k KEY, or with -K: where "
+        "lines are key:value; `penstock topic config TOPIC` shows what else it asks of records",
     }
     for kind, text in hints:
         if isinstance(exc, kind):

@@ -66,6 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[0] in ("-V", "--version"):
         print(f"penstock {penstock.__version__}")
         return 0
+    if arguments[0].startswith("-"):
+        print(_misplaced(arguments), file=sys.stderr)
+        return 2
     if arguments[0] not in names():
         print(_unknown(arguments[0]), file=sys.stderr)
         return 2
@@ -98,6 +101,7 @@ def build(name: str) -> argparse.ArgumentParser:
 
 def _guarded(arguments: list[str]) -> int:
     as_json = "--format=json" in arguments or "json" in arguments[1:]
+    args: argparse.Namespace | None = None
     try:
         parser = build(arguments[0])
         args = _parsed(parser, _join_negatives(arguments[1:]))
@@ -121,7 +125,7 @@ def _guarded(arguments: list[str]) -> int:
         report(failure, as_json=as_json)
         return failure.exit_code
     except Exception as exc:
-        explained = explain(exc)
+        explained = explain(exc, args)
         if explained is None:
             raise
         report(explained, as_json=as_json)
@@ -130,8 +134,20 @@ def _guarded(arguments: list[str]) -> int:
 
 def _parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
     """What a command is about may also come behind its options, as in `produce orders -k 7 one`; argparse can do that
-    for commands without subcommands alone."""
-    return parser.parse_args(arguments) if parser._subparsers else parser.parse_intermixed_args(arguments)
+    for commands without subcommands alone. An option that an action does not know is the action's error: argparse would
+    show how the command is used, not the action."""
+    if not parser._subparsers:
+        return parser.parse_intermixed_args(arguments)
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        _action(parser, arguments).error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
+def _action(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.ArgumentParser:
+    """The parser of the action that these arguments name."""
+    actions = next(one.choices for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+    return next((actions[one] for one in arguments if one in actions), parser)
 
 
 def _join_negatives(arguments: list[str]) -> list[str]:
@@ -144,6 +160,13 @@ def _join_negatives(arguments: list[str]) -> list[str]:
         else:
             joined.append(argument)
     return joined
+
+
+def _misplaced(arguments: list[str]) -> str:
+    """An option in front of the command."""
+    at = next((i for i, one in enumerate(arguments) if one in names()), None)
+    words = ["COMMAND", "...", *arguments] if at is None else [*arguments[at:], *arguments[:at]]
+    return f"penstock: options go behind the command: `penstock {' '.join(words)}`"
 
 
 def _unknown(name: str) -> str:

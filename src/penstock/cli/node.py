@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import TYPE_CHECKING
 
 from penstock.cli.drain import DRAIN_HELP, drain
 from penstock.cli.drain import configure as configure_drain
 from penstock.cli.failures import Failure
 from penstock.cli.options import add_yes, confirm, subcommand
-from penstock.cli.output import emit, table
+from penstock.cli.output import emit, note, table
 from penstock.cli.own_client import own_client
+from penstock.cli.quorum import describe_quorum
 from penstock.cli.replica_moves import (
     Survey,
     add_broker,
@@ -20,6 +23,9 @@ from penstock.cli.replica_moves import (
     timeout_ms,
     unknown_broker,
 )
+
+if TYPE_CHECKING:
+    from penstock.wire.blocking import Client
 
 CORDON_HELP = """\
 A cordoned broker keeps the copies that it has and gets no others: not of new topics, not by moves, not by the balancer.
@@ -101,7 +107,34 @@ def forget(args: argparse.Namespace) -> None:
             if error.code is ErrorCode.BROKER_ID_NOT_REGISTERED:
                 raise unknown_broker(args.id, found.nodes) from None
             raise
-    emit(args, {"broker": args.id, "forgotten": True}, lambda: print(f"forgot broker {args.id}"))
+        emit(args, {"broker": args.id, "forgotten": True}, lambda: print(f"forgot broker {args.id}"))
+        sys.stdout.flush()
+        _tell_voter(args, client)
+
+
+def _tell_voter(args: argparse.Namespace, client: Client) -> None:
+    """A broker is forgotten; a controller goes on counting among those of which a majority must be there."""
+    from penstock.base.errors import KafkaError
+    from penstock.base.ids import NO_ID, id_text
+
+    try:
+        voters = describe_quorum(client, args.timeout).current_voters
+    except (Failure, KafkaError) as failure:
+        note(f"whether {args.id} is a voter of the metadata quorum is unknown: {failure}")
+        return
+    voter = next((one for one in voters if one.replica_id == args.id), None)
+    if voter is None:
+        return
+    note(f"node {args.id} still counts as a voter of the metadata quorum: a majority of {len(voters)} must be there")
+    if voter.replica_directory_id == NO_ID:
+        # kraft.version 0: voters are what the configuration says.
+        note("  take it out of controller.quorum.voters of every node, and restart them one by one")
+    else:
+        directory = id_text(voter.replica_directory_id)
+        note(
+            f"  kafka-metadata-quorum --bootstrap-server {args.bootstrap_server} remove-controller "
+            f"--controller-id {args.id} --controller-directory-id {directory}"
+        )
 
 
 def _check_gone(args: argparse.Namespace, found: Survey) -> None:

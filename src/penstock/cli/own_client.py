@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.failures import Failure
 from penstock.cli.options import check_reachable, client_config
+from penstock.cli.quorum import NoController, has_controller
 
 if TYPE_CHECKING:
     from penstock.wire.blocking import Client
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @contextmanager
 def own_client(args: argparse.Namespace) -> Iterator[Client]:
     """A refusal that nobody inside it explains is told as it is."""
-    from penstock.base.errors import KafkaError
+    from penstock.base.errors import ErrorCode, KafkaError
     from penstock.wire.blocking import Client
     from penstock.wire.errors import InvalidSecurity
     from penstock.wire.security import parse
@@ -26,5 +27,9 @@ def own_client(args: argparse.Namespace) -> Iterator[Client]:
     try:
         with Client(args.bootstrap_server, security=parse(client_config(args))) as client:
             yield client
-    except (InvalidSecurity, KafkaError) as error:
+    except KafkaError as error:
+        if error.code in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION) and not has_controller(args):
+            raise NoController from None
+        raise Failure(str(error)) from None
+    except InvalidSecurity as error:
         raise Failure(str(error)) from None

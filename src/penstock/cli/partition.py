@@ -199,6 +199,8 @@ def hold_elections(args: argparse.Namespace) -> int:
         places = [place for topic in args.topic for place in found.of_topic(topic, args.partition)]
         places = places or list(found.partitions)
         if args.unclean:
+            if all(found.partitions[place].leader is not None for place in places):
+                return _nothing_to_elect(args, places)
             confirm(args, _unclean_question(found, places))
         outcomes = client.run(elect_leaders(client.cluster, places, unclean=args.unclean, timeout_ms=timeout_ms(args)))
     elected = [str(place) for place, one in outcomes.items() if one.code is ErrorCode.NONE]
@@ -213,6 +215,14 @@ def hold_elections(args: argparse.Namespace) -> int:
     text = f"{count(len(elected), 'leader')} elected, {len(unneeded)} as they should be, {len(refused)} not possible"
     emit(args, result, lambda: print(text))
     return 1 if refused else 0
+
+
+def _nothing_to_elect(args: argparse.Namespace, places: list[TopicPartition]) -> int:
+    note(f"nothing to elect: each of {count(len(places), 'partition')} has a leader")
+    result = {"elected": [], "not_needed": [str(place) for place in places], "refused": []}
+    if args.format == "json":
+        emit(args, result, lambda: None)
+    return 0
 
 
 def _unclean_question(found: Survey, places: list[TopicPartition]) -> str:

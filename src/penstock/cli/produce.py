@@ -16,7 +16,7 @@ from penstock.cli.record_input import Input, json_records, records
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from penstock.client import Producer, RecordMetadata
+    from penstock.client import Producer, RecordMetadata, TopicPartition
 
 HELP = """\
 input: the values given as arguments, else stdin, a record a line
@@ -62,18 +62,23 @@ def produce(args: argparse.Namespace) -> None:
     from penstock.client import Producer
 
     quiet_client()
-    with Producer[bytes, bytes](
+    producer = Producer[bytes, bytes](
         args.bootstrap_server, acks=args.acks, compression=args.compression, config=_config(args)
-    ) as producer:
-        known = producer.partitions_for(args.topic)
-        if args.partition is not None and args.partition not in known:
-            raise Failure(
-                f"{args.topic} has no partition {args.partition}", f"it has {len(known)}: 0 to {len(known) - 1}"
-            )
-        tally = Tally(args, producer)
-        for item in _paced(_source(args), args.rate):
-            tally.send(item, headers)
-        tally.finish()
+    )
+    try:
+        _send_all(args, producer, headers)
+    finally:
+        producer.close(args.timeout)
+
+
+def _send_all(args: argparse.Namespace, producer: Producer[bytes, bytes], headers: list[tuple[str, bytes]]) -> None:
+    known = producer.partitions_for(args.topic, args.timeout)
+    if args.partition is not None and args.partition not in known:
+        raise Failure(f"{args.topic} has no partition {args.partition}", f"it has {len(known)}: 0 to {len(known) - 1}")
+    tally = Tally(args, producer)
+    for item in _paced(_source(args), args.rate):
+        tally.send(item, headers)
+    tally.finish()
 
 
 def _config(args: argparse.Namespace) -> dict[str, Any]:
@@ -116,6 +121,15 @@ def _paced(items: Iterator[Input], rate: float | None) -> Iterator[Input]:
         yield item
 
 
+def _given_up(futures: list[Future[RecordMetadata]]) -> list[TopicPartition]:
+    """Where records were going to whose producer is closed."""
+    from penstock.client import ClientError
+
+    errors = [future.exception() for future in futures if future.done()]
+    found = {one.bound_for for one in errors if isinstance(one, ClientError) and one.bound_for is not None}
+    return sorted(found)
+
+
 class Tally:
     """Sends, and keeps account of where records landed; the first failure ends it."""
 
@@ -147,19 +161,26 @@ class Tally:
         import msgspec
 
         for future in self.waiting:
-            done = future.result()
+            try:
+                done = future.result(self.args.timeout)
+            except TimeoutError:
+                raise self._unacknowledged() from None
             self.landed.setdefault((done.topic, done.partition), []).append(done.offset)
             if is_json(self.args):
                 print(msgspec.json.encode(done).decode())
         self.waiting.clear()
 
+    def _unacknowledged(self) -> Failure:
+        """Lets go of what is under way: the library then says where it was going to."""
+        from penstock.cli.unacknowledged import explain_silence
+
+        under_way = [future for future in self.waiting if not future.done()]
+        self.producer.close(0)
+        return explain_silence(self.args, len(under_way), _given_up(under_way))
+
     def finish(self) -> None:
-        self.producer.flush(self.args.timeout)
-        if any(not future.done() for future in self.waiting):
-            raise Failure(
-                f"not everything was acknowledged within {self.args.timeout:g} s",
-                "raise --timeout, or look at the broker",
-            )
+        if self.producer.flush(self.args.timeout) and any(not future.done() for future in self.waiting):
+            raise self._unacknowledged()
         self._collect()
         if is_json(self.args):
             return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.failures import Failure, Usage
-from penstock.cli.output import note
+from penstock.cli.output import listed, note
 
 if TYPE_CHECKING:
     from penstock.base.ids import TopicPartition
@@ -21,6 +21,8 @@ POLL_S = 0.5
 SETTLE_S = 5.0
 """how long brokers may take to hear of what the controller has decided, and it of what they have"""
 SETTLE_POLL_S = 0.1
+STALLED_S = 10.0
+"""without a move that ended, until we look what they wait for"""
 WAIT_S_MAX = 7 * 24 * 3600
 """What has not arrived after a week is looked at by a person."""
 WHERE_TOPICS = "`penstock topic ls` lists the topics"
@@ -182,20 +184,43 @@ def wait(args: argparse.Namespace, client: Client, places: Collection[TopicParti
     from penstock.wire.partition_admin import list_reassignments
 
     told = -1
+    stalled = False
+    since = time.monotonic()
     try:
         for _ in range(int(WAIT_S_MAX / POLL_S)):
             moving = client.run(list_reassignments(client.cluster, timeout_ms=timeout_ms(args)))
             arrived = sum(place not in moving for place in places)
             if arrived != told:
                 note(f"{arrived} of {count(len(places), 'partition')} moved")
-                told = arrived
+                told, since = arrived, time.monotonic()
             if arrived == len(places):
                 return
+            if not stalled and time.monotonic() - since >= STALLED_S:
+                stalled = _tell_stalled(args, client, [place for place in places if place in moving])
+                since = time.monotonic()
             time.sleep(POLL_S)
     except KeyboardInterrupt:
         note(f"the moves go on without this command: {STILL_MOVING}")
         raise
     raise Failure("not everything has arrived in a week; the moves go on", STILL_MOVING)
+
+
+def _tell_stalled(args: argparse.Namespace, client: Client, places: Iterable[TopicPartition]) -> bool:
+    """Which of them wait for a broker that is away; False where none does: then they are being copied."""
+    found = survey(args, client)
+    waiting: dict[int, list[TopicPartition]] = {}
+    for place in places:
+        for broker in found.moving[place].target if place in found.moving else ():
+            if not found.nodes[broker].alive:
+                waiting.setdefault(broker, []).append(place)
+    for broker, held_up in sorted(waiting.items()):
+        note(f"{listed(held_up)}: waiting for broker {broker}, which is away")
+    if waiting:
+        note(
+            "start it, or go on without: Ctrl-C leaves the moves running, as --no-wait does from the beginning; "
+            "`penstock partition cancel` ends them"
+        )
+    return bool(waiting)
 
 
 def rows(

@@ -14,6 +14,7 @@ from penstock.cli.output import emit, note, table
 if TYPE_CHECKING:
     from penstock.sim.run import Report
 
+RACK_LATENCY_MS = 20
 HELP = """\
 a seed decides everything: the faults, their times, the network's delays, what clients do. The same
 seed gives the same digest, on any machine. Exit code 1 where an invariant was violated.
@@ -21,7 +22,7 @@ seed gives the same digest, on any machine. Exit code 1 where an invariant was v
   penstock sim --seed 7
   penstock sim --seeds 1-50 --events 10000
   penstock sim --seed 7 --racks 3 --rack-latency 20
-  penstock sim --seed 7 --plant fsync-retry      # with a known bug put in: the checks must find it
+  penstock sim --plant fsync-retry               # with a known bug put in, by a seed that finds it
   penstock sim --list-planted"""
 
 
@@ -31,11 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", metavar="A-B", help="all runs from A to B")
     parser.add_argument("--nodes", type=int, default=3, metavar="N", help="brokers (3)")
     parser.add_argument("--events", type=int, default=10_000, metavar="E", help="events of a run, about (10000)")
+    parser.add_argument("--racks", type=int, metavar="R", help="brokers and clients in R racks, one of them lost")
     parser.add_argument(
-        "--racks", type=int, default=0, metavar="R", help="brokers and clients in R racks, one of them lost"
+        "--rack-latency", type=int, metavar="MS", help=f"between two racks, one way ({RACK_LATENCY_MS})"
     )
-    parser.add_argument("--rack-latency", type=int, default=20, metavar="MS", help="between two racks, one way (20)")
-    parser.add_argument("--plant", metavar="BUG", help="put a known bug in; its runs have their own size and faults")
+    parser.add_argument(
+        "--plant", metavar="BUG", help="put a known bug in; its runs have their own seed, size and faults"
+    )
     parser.add_argument("--list-planted", action="store_true", help="the bugs that can be put in")
     add_format(parser)
     parser.set_defaults(handler=run)
@@ -44,11 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.list_planted:
         return _list(args)
+    _check(args)
     seeds = _seeds(args)
-    if args.nodes < 1 or args.events < 1:
-        raise Usage("--nodes and --events are at least 1")
-    if args.racks and (args.racks < 2 or args.racks > args.nodes or args.rack_latency < 0):
-        raise Usage("--racks is at least 2 and at most --nodes, --rack-latency at least 0")
     results = [_one(args, seed) for seed in seeds]
     failed = [result["seed"] for result in results if result["verdict"] != "ok"]
     emit(args, results if len(results) > 1 else results[0], lambda: None)
@@ -57,17 +57,35 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def _check(args: argparse.Namespace) -> None:
+    from penstock.sim.planted.registry import PLANTED
+
+    if args.nodes < 1:
+        raise Usage(f"--nodes {args.nodes}: at least 1")
+    if args.events < 1:
+        raise Usage(f"--events {args.events}: at least 1")
+    if args.racks is not None and not 2 <= args.racks <= args.nodes:
+        raise Usage(f"--racks {args.racks}: at least 2 and at most --nodes, {args.nodes}")
+    if args.rack_latency is not None and args.racks is None:
+        raise Usage(
+            "--rack-latency is of a cluster in racks", f"penstock sim --racks 3 --rack-latency {args.rack_latency}"
+        )
+    if args.rack_latency is not None and args.rack_latency < 0:
+        raise Usage(f"--rack-latency {args.rack_latency}: at least 0")
+    if args.plant is not None and args.plant not in PLANTED:
+        raise Usage(f"there is no planted bug {args.plant!r}", "penstock sim --list-planted shows them")
+
+
 def _one(args: argparse.Namespace, seed: int) -> dict[str, Any]:
     from penstock.sim.planted.registry import PLANTED, run_with
     from penstock.sim.run import simulate_racks, simulate_seed
 
-    if args.plant is not None and args.plant not in PLANTED:
-        raise Usage(f"there is no planted bug {args.plant!r}", "penstock sim --list-planted shows them")
     began_s = time.process_time()
     if args.plant is not None:
         report = run_with(PLANTED[args.plant], seed)
     elif args.racks:
-        report = simulate_racks(seed, args.nodes, args.events, racks=args.racks, latency_ms=args.rack_latency)
+        latency_ms = RACK_LATENCY_MS if args.rack_latency is None else args.rack_latency
+        report = simulate_racks(seed, args.nodes, args.events, racks=args.racks, latency_ms=latency_ms)
     else:
         report = simulate_seed(seed, args.nodes, args.events)
     result = _facts(report, report.events / max(time.process_time() - began_s, 1e-9))
@@ -118,11 +136,17 @@ def _list(args: argparse.Namespace) -> int:
     rows = [
         {"name": bug.name, "source": bug.source, "what": bug.what, "nodes": bug.nodes, "seed": bug.seed} for bug in bugs
     ]
-    emit(args, rows, lambda: table(["name", "source", "what"], [(one.name, one.source, one.what) for one in bugs]))
+    shown = [(one.name, one.seed, one.source, one.what) for one in bugs]
+    emit(args, rows, lambda: table(["name", "seed", "source", "what"], shown))
     return 0
 
 
 def _seeds(args: argparse.Namespace) -> list[int]:
+    """Where none is given, that which finds the planted bug."""
+    if args.plant is not None and args.seed is None and args.seeds is None:
+        from penstock.sim.planted.registry import PLANTED
+
+        return [PLANTED[args.plant].seed]
     if (args.seed is None) == (args.seeds is None):
         raise Usage("give one of --seed and --seeds", "penstock sim --seed 1")
     if args.seed is not None:

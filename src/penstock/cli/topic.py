@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.offsets import parse_place
@@ -12,7 +14,7 @@ from penstock.cli.options import add_dry_run, add_yes, confirm, make_admin, pair
 from penstock.cli.output import emit, fields, note, table
 
 if TYPE_CHECKING:
-    from penstock.client import Admin, TopicInfo, TopicPartition
+    from penstock.client import Admin, OffsetsUnknown, TopicInfo, TopicPartition
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +114,9 @@ def create_topics(args: argparse.Namespace) -> None:
 
 def describe_topics(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        found = [_description(admin, topic) for topic in admin.describe_topics(args.topic)]
+        topics = admin.describe_topics(args.topic)
+        offsets = Offsets(admin, topics)
+        found = [_description(admin, topic, offsets) for topic in topics]
 
     def text() -> None:
         for i, topic in enumerate(found):
@@ -121,9 +125,40 @@ def describe_topics(args: argparse.Namespace) -> None:
             _print_description(topic)
 
     emit(args, found, text)
+    offsets.check()
 
 
-def _description(admin: Admin, topic: TopicInfo) -> dict[str, Any]:
+class Offsets:
+    """Where the partitions of these topics start and end, as far as leaders tell. Those that do not are waited for
+    once: all are asked together, and the silent ones not again."""
+
+    def __init__(self, admin: Admin, topics: Iterable[TopicInfo]) -> None:
+        from penstock.client import TopicPartition
+
+        self.unknown: OffsetsUnknown | None = None
+        led = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions if p.leader is not None]
+        self.starts = self._ask(admin, led, "earliest")
+        self.ends = self._ask(admin, list(self.starts), "latest")
+
+    def _ask(
+        self, admin: Admin, partitions: list[TopicPartition], spec: Literal["earliest", "latest"]
+    ) -> dict[TopicPartition, int]:
+        from penstock.client import OffsetsUnknown
+
+        try:
+            return admin.offsets(partitions, spec)
+        except OffsetsUnknown as error:
+            self.unknown = self.unknown or error
+            return error.known
+
+    def check(self) -> None:
+        """Once all that is known is shown: an error where that is not all there is."""
+        if self.unknown is not None:
+            sys.stdout.flush()
+            raise self.unknown
+
+
+def _description(admin: Admin, topic: TopicInfo, offsets: Offsets) -> dict[str, Any]:
     changed = {c.name: c.value for c in admin.config("topic", topic.name) if not c.is_default and c.source == "topic"}
     return {
         "name": topic.name,
@@ -131,20 +166,18 @@ def _description(admin: Admin, topic: TopicInfo) -> dict[str, Any]:
         "internal": topic.internal,
         "replication_factor": topic.replication_factor,
         "config": changed,
-        "partitions": _partition_rows(admin, topic),
+        "partitions": _partition_rows(topic, offsets),
     }
 
 
-def _partition_rows(admin: Admin, topic: TopicInfo) -> list[dict[str, Any]]:
+def _partition_rows(topic: TopicInfo, offsets: Offsets) -> list[dict[str, Any]]:
     from penstock.client import TopicPartition
 
-    led = [TopicPartition(topic.name, p.partition) for p in topic.partitions if p.leader is not None]
-    starts, ends = admin.offsets(led, "earliest"), admin.offsets(led, "latest")
     rows = []
     for p in topic.partitions:
         at = TopicPartition(topic.name, p.partition)
         row = {"partition": p.partition, "leader": p.leader, "replicas": p.replicas, "isr": p.isr}
-        rows.append(row | {"start_offset": starts.get(at), "end_offset": ends.get(at)})
+        rows.append(row | {"start_offset": offsets.starts.get(at), "end_offset": offsets.ends.get(at)})
     return rows
 
 
@@ -206,8 +239,11 @@ def show_partitions(args: argparse.Namespace) -> None:
             result = {"topic": args.topic, "partitions": args.total, "dry_run": args.dry_run}
             emit(args, result, lambda: print(f"{args.topic} {verb} {args.total} partitions"))
             return
-        rows = _partition_rows(admin, admin.topic(args.topic))
+        topic = admin.topic(args.topic)
+        offsets = Offsets(admin, [topic])
+        rows = _partition_rows(topic, offsets)
     emit(args, rows, lambda: _print_partitions(rows))
+    offsets.check()
 
 
 def delete_topics(args: argparse.Namespace) -> None:
@@ -245,14 +281,11 @@ def trim_topic(args: argparse.Namespace) -> None:
 
 
 def show_offsets(args: argparse.Namespace) -> None:
-    place = parse_place(f"@{args.at}" if args.at else "end")
+    place = parse_place(f"@{args.at}") if args.at else None
     with make_admin(args) as admin:
         partitions = [t for name in args.topic for t in _partitions_of(admin, name, None)]
-        starts, ends, at = (
-            admin.offsets(partitions, "earliest"),
-            admin.offsets(partitions),
-            place.resolve(admin, partitions),
-        )
+        starts, ends = admin.offsets(partitions, "earliest"), admin.offsets(partitions)
+        at = {} if place is None else place.resolve(admin, partitions)
     rows: list[dict[str, Any]] = []
     for t in partitions:
         row = {"topic": t.topic, "partition": t.partition, "start": starts[t], "end": ends[t]}

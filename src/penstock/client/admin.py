@@ -8,11 +8,13 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicCollection
+from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import TopicPartition as LibraryPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec, ResourceType
 from confluent_kafka.admin import NewPartitions as LibraryNewPartitions
 from confluent_kafka.admin import NewTopic as LibraryNewTopic
 
+from penstock.base.errors import ErrorCode
 from penstock.base.ids import TopicPartition
 from penstock.client.admin_types import (
     Broker,
@@ -26,13 +28,15 @@ from penstock.client.admin_types import (
     PartitionLag,
     TopicInfo,
 )
-from penstock.client.errors import ClientError, GroupNotFound, from_exception, from_library
+from penstock.client.errors import ClientError, GroupNotFound, OffsetsUnknown, from_exception, from_library
 from penstock.client.settings import Config, Faults, bootstrap, log, properties, refused
 
 ResourceKind = Literal["topic", "broker", "group"]
 Spec = Literal["earliest", "latest", "max_timestamp"] | int
 """a place in a partition; a number is a timestamp in ms."""
 
+_LEADERLESS = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_SILENT = (LibraryError._TIMED_OUT, LibraryError._TRANSPORT)
 _RESOURCES = {"topic": ResourceType.TOPIC, "broker": ResourceType.BROKER, "group": ResourceType.GROUP}
 _SOURCES = {
     "DYNAMIC_TOPIC_CONFIG": "topic",
@@ -132,14 +136,51 @@ class Admin:
 
     def offsets(self, partitions: Iterable[TopicPartition], spec: Spec = "latest") -> dict[TopicPartition, int]:
         """The offset of each partition at a place: its start, its end, its youngest record, or a time (-1: none so
-        late).
+        late). `OffsetsUnknown` where a partition's leader is away, with what the others have told.
         """
         place = OffsetSpec.for_timestamp(spec) if isinstance(spec, int) else getattr(OffsetSpec, spec)()
         wanted = {LibraryPartition(*t): place for t in partitions}
         if not wanted:
             return {}
         futures = self._call("list offsets", lambda: self._client.list_offsets(wanted, **self._within))
-        return {_ours(p): self._result(f, f"list offsets of {_ours(p)}").offset for p, f in sorted(futures.items())}
+        least = 0 if spec in ("earliest", "latest") else -1
+        known: dict[TopicPartition, int] = {}
+        silent: list[TopicPartition] = []
+        leaderless: list[TopicPartition] = []
+        for p, future in sorted(futures.items()):
+            try:
+                # Where the leader did not answer in time, the library has an offset too: -1001.
+                offset = self._result(future, f"list offsets of {_ours(p)}").offset
+            except ClientError as error:
+                if error.code not in (*_LEADERLESS, *_SILENT):
+                    raise
+                (leaderless if error.code in _LEADERLESS else silent).append(_ours(p))
+                continue
+            if offset >= least:
+                known[_ours(p)] = offset
+            else:
+                silent.append(_ours(p))
+        if silent or leaderless:
+            causes = dict.fromkeys(leaderless, "it has no leader") | self._why_silent(silent)
+            code = ErrorCode.LEADER_NOT_AVAILABLE
+            raise OffsetsUnknown(dict(sorted(causes.items())), known, code=code, name=code.name)
+        return known
+
+    def _why_silent(self, partitions: list[TopicPartition]) -> dict[TopicPartition, str]:
+        """Who should have answered, as any broker knows it."""
+        if not partitions:
+            return {}
+        leaders = {
+            TopicPartition(topic.name, one.partition): one.leader
+            for topic in self.topics(internal=True)
+            for one in topic.partitions
+        }
+        causes = {}
+        for t in partitions:
+            leader = leaders.get(t)
+            by = f"its leader, broker {leader}, did not answer within {self.timeout_s:g} s"
+            causes[t] = "it has no leader" if leader is None else by
+        return causes
 
     def config(self, kind: ResourceKind, name: str) -> list[ConfigValue]:
         """Every configuration of a topic, a broker (by id) or a group, by name."""

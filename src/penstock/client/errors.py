@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import KafkaException
 
 from penstock.base.errors import RETRIABLE, ErrorCode
+from penstock.base.ids import TopicPartition
 
 _LOCAL_RETRIABLE = frozenset(
     {
@@ -18,6 +21,9 @@ _LOCAL_RETRIABLE = frozenset(
         LibraryError._UNKNOWN_PARTITION,
     }
 )
+PARTITIONS_TOLD_MAX = 8
+"""in the text of one error"""
+
 _UNREACHABLE = frozenset(
     {LibraryError._ALL_BROKERS_DOWN, LibraryError._TRANSPORT, LibraryError._RESOLVE, LibraryError._TIMED_OUT}
 )
@@ -37,6 +43,8 @@ class ClientError(Exception):
         requires_abort: bool = False,
     ) -> None:
         super().__init__(message)
+        self.bound_for: TopicPartition | None = None
+        """of a record that was not delivered; its number is -1 where none had been chosen yet"""
         self.code = code
         self.name = name
         self.retriable = retriable
@@ -58,6 +66,22 @@ class TopicExists(ClientError):
 
 class GroupNotFound(ClientError):
     """No such group."""
+
+
+class OffsetsUnknown(ClientError):
+    """Partitions whose leader did not tell their offsets, or that nobody leads."""
+
+    def __init__(
+        self, causes: Mapping[TopicPartition, str], known: Mapping[TopicPartition, int], *, code: int, name: str
+    ) -> None:
+        alike: dict[str, list[TopicPartition]] = {}
+        for partition, cause in causes.items():
+            alike.setdefault(cause, []).append(partition)
+        told = "; ".join(f"{_listed(partitions)}: {cause}" for cause, partitions in alike.items())
+        super().__init__(f"cannot tell the offsets of {told}", code=code, name=name, retriable=True)
+        self.causes = dict(causes)
+        self.known = dict(known)
+        """what the other partitions' leaders have told"""
 
 
 class ConfigRefused(ClientError):
@@ -115,6 +139,12 @@ def from_exception(exc: KafkaException, doing: str) -> ClientError:
     if isinstance(cause, LibraryError):
         return from_library(cause, doing)
     return ClientError(f"cannot {doing}: {exc}")
+
+
+def _listed(partitions: list[TopicPartition]) -> str:
+    shown = ", ".join(map(str, partitions[:PARTITIONS_TOLD_MAX]))
+    left = len(partitions) - PARTITIONS_TOLD_MAX
+    return f"{shown} and {left} more" if left > 0 else shown
 
 
 def is_retriable(code: int) -> bool:

@@ -35,6 +35,9 @@ OnDelivery = Callable[[RecordMetadata | None, ClientError | None], None]
 PARTITIONS_REFRESH_S = 30.0
 """how long the number of a topic's partitions is believed by round-robin and custom partitioners."""
 
+PURGE_S = 2.0
+"""at most, for the reports of records that are given up"""
+
 
 class Producer(Generic[K, V]):
     """`with Producer("localhost:9092") as p: p.send("orders", b"...").result()`"""
@@ -207,8 +210,7 @@ class Producer(Generic[K, V]):
             log.debug("%s", error)
             left = len(self._producer)
         if left:
-            self._producer.purge()
-            self._producer.poll(0)
+            self._purge()
         _let_go(self._busy, self._stop)
         self._thread.join()
 
@@ -226,6 +228,14 @@ class Producer(Generic[K, V]):
 
     def __bool__(self) -> bool:
         return True
+
+    def _purge(self) -> None:
+        """The library's threads fail what they were sending in their own time, so that one look is not enough."""
+        self._producer.purge()
+        end = time.monotonic() + PURGE_S
+        self._producer.poll(0)
+        while len(self._producer) and time.monotonic() < end:
+            self._producer.poll(0.05)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -295,7 +305,11 @@ class _Report:
         topic = message.topic() or ""
         if error is not None:
             self.counters.errors += 1
-            failure = from_library(error, f"deliver a record to {topic!r}")
+            number = message.partition()
+            partition = TopicPartition(topic, -1 if number is None else number)
+            where = repr(topic) if partition.partition < 0 else str(partition)
+            failure = from_library(error, f"deliver a record to {where}")
+            failure.bound_for = partition
             self.future.set_exception(failure)
         else:
             offset = message.offset()

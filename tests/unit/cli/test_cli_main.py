@@ -22,6 +22,18 @@ def test_no_arguments_and_unknown_commands_are_usage_errors(capsys):
     assert "did you mean `penstock topic`?" in capsys.readouterr().err
 
 
+def test_an_option_in_front_of_the_command_is_put_behind_it(capsys):
+    assert main(["-b", "there:9092", "topic", "ls"]) == 2
+    assert "options go behind the command: `penstock topic ls -b there:9092`" in capsys.readouterr().err
+
+
+def test_an_option_that_an_action_does_not_know_shows_how_the_action_is_used(capsys):
+    assert main(["topic", "create", "orders", "--replicas", "2"]) == 2
+    said = capsys.readouterr().err
+    assert "usage: penstock topic create" in said and "REPLICATION_FACTOR" in said
+    assert "unrecognized arguments: --replicas 2" in said
+
+
 def test_a_group_of_actions_without_one_is_a_usage_error(capsys):
     assert main(["topic"]) == 2
     assert "create" in capsys.readouterr().err

@@ -1,0 +1,78 @@
+"""Whether an active controller answers: where none does, brokers answer all the same, from what they knew last."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from penstock.cli.failures import NO_CONTROLLER, Failure
+
+if TYPE_CHECKING:
+    from penstock.protocol.generated.describe_quorum_response import PartitionData
+    from penstock.wire.blocking import Client
+
+ASK_S = 2.0
+"""for each of two questions, once a command has waited in vain"""
+START_OTHERS = (
+    "start the others: `penstock broker --config DIR/<n>/server.properties`, for each node that is away; "
+    "`penstock node ls` works again once a majority of the controllers is there"
+)
+
+
+class NoController(Failure):
+    """Brokers answer, and no controller decides."""
+
+    def __init__(self) -> None:
+        super().__init__(NO_CONTROLLER, START_OTHERS)
+
+
+def describe_quorum(client: Client, timeout_s: float) -> PartitionData:
+    """Leader, epoch, voters and observers. `NoController` where no controller answers in time."""
+    from penstock.base.errors import RETRIABLE, KafkaError
+    from penstock.base.ids import METADATA_TOPIC
+    from penstock.protocol.generated import describe_quorum_request as asked
+    from penstock.protocol.generated.describe_quorum_response import DescribeQuorumResponse
+    from penstock.wire.routes import ask_any
+
+    topic = asked.TopicData(topic_name=METADATA_TOPIC, partitions=[asked.PartitionData(partition_index=0)])
+    talk = ask_any(
+        client.cluster,
+        asked.DescribeQuorumRequest(topics=[topic]),
+        DescribeQuorumResponse,
+        lambda reply: reply.error_code or next((p.error_code for t in reply.topics for p in t.partitions), 0),
+        # An attempt that begins just before the end may take as long again.
+        timeout_ms=int(timeout_s * 1000 / 2),
+    )
+    try:
+        found = client.run(talk).topics[0].partitions[0]
+    except KafkaError as error:
+        if error.code in RETRIABLE:
+            raise NoController from None
+        raise
+    if found.leader_id < 0:
+        raise NoController
+    return found
+
+
+def has_controller(args: argparse.Namespace) -> bool:
+    """False only where a broker answers and no controller does. Of use after a command has waited in vain."""
+    from penstock.base.errors import KafkaError
+    from penstock.cli.options import client_config
+    from penstock.protocol.generated.metadata_request import MetadataRequest
+    from penstock.protocol.generated.metadata_response import MetadataResponse
+    from penstock.wire.blocking import Client
+    from penstock.wire.errors import InvalidSecurity
+    from penstock.wire.routes import ask_any
+    from penstock.wire.security import parse
+
+    try:
+        with Client(args.bootstrap_server, security=parse(client_config(args))) as client:
+            client.run(
+                ask_any(client.cluster, MetadataRequest(topics=[]), MetadataResponse, timeout_ms=int(ASK_S * 500))
+            )
+            describe_quorum(client, ASK_S)
+    except NoController:
+        return False
+    except (InvalidSecurity, KafkaError):
+        return True
+    return True
