@@ -1,10 +1,12 @@
 """`penstock up` and `penstock broker` as processes."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from pathlib import Path
 
@@ -87,6 +89,14 @@ def test_a_broker_is_brought_back_by_hand(start, tmp_path):
     assert read(second.servers) == b"x"
 
 
+def test_brought_back_without_its_data_it_has_its_pid_file_too(start, tmp_path):
+    start("up", "--data", tmp_path, "--port", 0).stop()
+    (tmp_path / "1" / "data").rename(tmp_path / "away")
+    broker = start("broker", "--config", tmp_path / "1" / "server.properties")
+    assert broker.servers
+    assert int((tmp_path / "1" / "pid").read_text()) == broker.process.pid
+
+
 def test_ephemeral_keeps_nothing(start, tmp_path):
     os.environ["TMPDIR"] = str(tmp_path)
     try:
@@ -114,6 +124,74 @@ def test_a_second_broker_on_the_same_data_is_refused(start, tmp_path):
     assert refused.returncode == 1
     assert str(first.process.pid) in refused.stderr
     assert "--data" in refused.stderr
+
+
+def alone(directory, *more):
+    """The arguments of a broker by hand on these data."""
+    settings = [
+        "process.roles=broker,controller",
+        "node.id=1",
+        "listeners=PLAINTEXT://localhost:0,CONTROLLER://localhost:0",
+        "controller.listener.names=CONTROLLER",
+        f"log.dirs={directory}",
+        *more,
+    ]
+    return ["broker", *(word for setting in settings for word in ("--set", setting))]
+
+
+def test_data_belong_to_one_broker_at_a_time(start, tmp_path):
+    data = tmp_path / "data"
+    first = start(*alone(data))
+    send(first.servers, b"x")
+    formatted = (data / "meta.properties").read_text()
+    refused = run(*alone(data))
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"{data} is in use by another broker (process {first.process.pid})" in refused.stderr
+    assert "log.dirs" in refused.stderr
+    assert (data / "meta.properties").read_text() == formatted
+    first.stop(signal.SIGKILL)
+    assert read(start(*alone(data)).servers) == b"x"
+
+
+def test_data_that_another_program_has_locked_are_left_alone(tmp_path):
+    """As Apache Kafka's broker locks them."""
+    data = tmp_path / "data"
+    data.mkdir()
+    with (data / ".lock").open("w") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        refused = run(*alone(data))
+        assert refused.returncode == 1
+        assert f"(process {os.getpid()})" in refused.stderr
+        assert [path.name for path in data.iterdir()] == [".lock"]
+
+
+def test_ready_is_json_from_a_broker_too(start, tmp_path):
+    broker = start(*alone(tmp_path), "--format", "json")
+    assert json.loads(broker.line)["ready"].startswith("localhost:")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_stopped_before_it_is_ready(tmp_path, number, code):
+    """It waits for a majority that there is not."""
+    voters = "controller.quorum.voters=1@localhost:1,2@localhost:2"
+    command = alone(tmp_path, voters, "penstock.cluster.id=of-two")
+    with subprocess.Popen([PENSTOCK, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "meta.properties").exists():
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (code, "")
+    assert "Traceback" not in err
+
+
+def test_a_setting_that_prevents_a_start_does_not_stay(start, tmp_path):
+    start("up", "--data", tmp_path, "--port", 0).stop()
+    refused = run("up", "--data", tmp_path, "--port", 0, "--set", "penstock.cluster.id=another")
+    assert refused.returncode == 1
+    assert "another" in refused.stderr
+    assert start("up", "--data", tmp_path, "--port", 0).servers
 
 
 def test_a_taken_port_is_named(start, tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -111,24 +112,52 @@ def test_what_is_sent_to_one_is_read_from_the_others(trio):
             assert sorted(int(record.value) for record in consumer.take(30)) == list(range(30))
 
 
-def test_ports_are_ten_apart_and_the_controller_is_one_above(tmp_path):
-    # Nothing is bound to port 1 and the like: it fails, but the files are written before.
-    done = run("up", "--nodes", 2, "--data", tmp_path, "--port", 65500, "--host", "192.0.2.1")
-    assert done.returncode == 1
-    listeners = [parse_properties((tmp_path / node / "server.properties").read_text()) for node in ("1", "2")]
-    assert [one["listeners"] for one in listeners] == [
-        "PLAINTEXT://192.0.2.1:65500,CONTROLLER://192.0.2.1:65501",
-        "PLAINTEXT://192.0.2.1:65510,CONTROLLER://192.0.2.1:65511",
-    ]
-    assert {one["controller.quorum.voters"] for one in listeners} == {"1@192.0.2.1:65501,2@192.0.2.1:65511"}
-
-
 def test_a_node_that_cannot_start_ends_all_and_is_named(tmp_path):
-    done = run("up", "--nodes", 3, "--data", tmp_path, "--port", 0, "--set", "num.partitions=none")
+    strange = tmp_path / "2" / "data"
+    strange.mkdir(parents=True)
+    (strange / "meta.properties").write_text("version=1\ncluster.id=another\nnode.id=9\n")
+    done = run("up", "--nodes", 3, "--data", tmp_path, "--port", 0)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "before it was ready" in done.stderr
-    assert "num.partitions" in done.stderr
+    assert "node 2 ended with exit code 1 before it was ready" in done.stderr
+    assert "[2] penstock: the configuration cannot be run: node.id: it is 2" in done.stderr
     assert [holder(str(tmp_path / str(node) / "pid")) for node in (1, 2, 3)] == [None] * 3
+
+
+NOBODY_IS_HEARD = """
+import sys
+from penstock.cli import main, up_nodes
+up_nodes._READY, up_nodes.NOTE_AFTER_S = b"never", 0.1
+sys.exit(main.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_who_is_not_ready_after_a_while_is_told_once_and_a_stop_leaves_nothing_for_the_next_start(
+    tmp_path, number, code
+):
+    data, said = tmp_path / "data", tmp_path / "said"
+    command = [sys.executable, "-c", NOBODY_IS_HEARD, "up", "--nodes", "2", "--data", str(data), "--port", "0"]
+    with said.open("w") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process:
+        try:
+            until(lambda: "the wait goes on" in said.read_text(), "nobody is told of")
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=TIMEOUT_S)
+        finally:
+            process.terminate()
+    assert (process.returncode, out) == (code, "")
+    told = [line for line in said.read_text().splitlines() if "not ready after" in line]
+    assert len(told) == 1
+    assert "nodes 1 (process " in told[0] and ", 2 (process " in told[0]
+    assert f"{data}/2/server.properties" in said.read_text()
+    assert not list(data.glob("*/server.properties"))
+
+
+def test_the_data_of_a_node_is_locked(trio, tmp_path):
+    elsewhere = tmp_path / "server.properties"
+    elsewhere.write_text(trio.properties(2).read_text())
+    refused = run("broker", "--config", elsewhere)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"{trio.directory}/2/data is in use by another broker (process {trio.pid(2)})" in refused.stderr
 
 
 def test_a_second_start_on_a_running_cluster_is_refused_and_changes_nothing(trio):
@@ -202,15 +231,6 @@ def test_one_broker_becomes_three(tmp_path):
             await_all(admin)
         with Consumer(three.bootstrap, topics=["kept"]) as consumer:
             assert consumer.take(1)[0].value == b"x"
-
-
-def test_six_nodes_have_five_voters(tmp_path):
-    done = run("up", "--nodes", 6, "--data", tmp_path, "--port", 0, "--set", "num.partitions=none")
-    assert done.returncode == 1
-    roles = [
-        parse_properties((tmp_path / str(n) / "server.properties").read_text())["process.roles"] for n in range(1, 7)
-    ]
-    assert roles == ["broker,controller"] * 5 + ["broker"]
 
 
 def test_ephemeral_keeps_nothing(tmp_path):

@@ -135,9 +135,12 @@ def bootstrap_records(disk: Disk) -> list[Message]:
 
 def read_identity(disk: Disk, random: Random) -> Identity:
     values = parse_properties(disk.read(META).decode("utf-8", "replace"))
-    if values.get("version") != _META_VERSION:
+    version = values.get("version")
+    if version is None:
+        raise ConfigFault(f"log.dirs: {META} is damaged (no version); restore it from a copy")
+    if version != _META_VERSION:
         raise ConfigFault(
-            f"log.dirs: {META} has version {values.get('version')}, only {_META_VERSION} is known; "
+            f"log.dirs: {META} has version {version}, only {_META_VERSION} is known; "
             "a directory from before KRaft is migrated with Apache Kafka 3.9 first"
         )
     try:

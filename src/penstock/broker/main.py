@@ -1,33 +1,22 @@
-"""One broker in the foreground: `penstock broker --config server.properties`."""
+"""One broker in the foreground of this process, until it is asked to stop."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
-import os
 import resource
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from penstock.broker.broker import Broker
 from penstock.broker.config import BrokerConfig
 from penstock.broker.journal import write_to_stderr
 from penstock.broker.loop import new_loop
-from penstock.broker.properties import from_environment, parse_properties
 from penstock.broker.serving import serve
 
 
-def load(path: str, environment: Mapping[str, str] | None = None) -> BrokerConfig:
-    """A configuration file, overridden by the environment."""
-    with open(path, encoding="utf-8") as file:
-        values = parse_properties(file.read())
-    values.update(from_environment(os.environ if environment is None else environment))
-    return BrokerConfig(values)
-
-
 def run(config: BrokerConfig, ready: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT. `ready` is called with the address once clients can connect."""
+    """Until SIGTERM or SIGINT; KeyboardInterrupt where SIGINT came before it was `ready`."""
     if not __debug__:
         raise SystemExit("penstock: assertions guard the data; run Python without -O")
     write_to_stderr()
@@ -47,15 +36,24 @@ def allow_open_files() -> None:
 
 async def _serve(config: BrokerConfig, ready: Callable[[str], None]) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with contextlib.suppress(ValueError):
-            loop.add_signal_handler(number, stop.set)
+    asked: list[signal.Signals] = []
+    was_ready = False
+
+    def ask(number: signal.Signals) -> None:
+        asked.append(number)
+        stop.set()
 
     def started(address: str) -> None:
+        nonlocal was_ready
+        was_ready = True
         # All that is there now stays for good: it need not be looked at again.
         gc.freeze()
         gc.enable()
         ready(address)
 
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask, number)
     await serve(Broker(config), stop, started)
+    if not was_ready and asked[0] == signal.SIGINT:
+        raise KeyboardInterrupt

@@ -7,8 +7,9 @@ import os
 
 from penstock.broker.properties import from_environment, parse_properties
 from penstock.cli.failures import Failure
-from penstock.cli.options import add_format, pairs
-from penstock.cli.running import PidFile, run_broker
+from penstock.cli.options import add_format
+from penstock.cli.running import PidFile, announce, run_broker
+from penstock.cli.up_settings import asked
 
 HELP = """\
 the environment overrides the file, as in the apache/kafka image: KAFKA_LOG_RETENTION_MS is log.retention.ms, a dot
@@ -28,18 +29,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    values = _read(args.config) if args.config else {}
-    values |= from_environment(os.environ) | pairs(args.set, "the configuration")
+    written = _read(args.config) if args.config else {}
+    values = written | from_environment(os.environ) | asked(args.set)
     if not values:
         raise Failure(
             "there is no configuration", "give --config FILE or KAFKA_* variables; `penstock up` makes one itself"
         )
     beside = os.path.dirname(os.path.abspath(args.config)) if args.config else None
-    # Only in a directory that `penstock up` made: its tools look for the process id there.
-    if beside is not None and os.path.isdir(os.path.join(beside, "data")):
-        with PidFile(os.path.join(beside, "pid")):
-            return run_broker(values, lambda address: print(f"ready: {address}", flush=True))
-    return run_broker(values, lambda address: print(f"ready: {address}", flush=True))
+    if beside is None or not _is_of_up(beside, written):
+        return run_broker(values, lambda address: announce(args.format, address))
+    with PidFile(os.path.join(beside, "pid")):
+        return run_broker(values, lambda address: announce(args.format, address))
+
+
+def _is_of_up(directory: str, written: dict[str, str]) -> bool:
+    """Whether it is a node's directory of `penstock up`, whose tools look for the process id there. Its data may be
+    gone, and is made anew then."""
+    data = os.path.join(directory, "data")
+    return os.path.isdir(data) or os.path.realpath(written.get("log.dirs", "")) == os.path.realpath(data)
 
 
 def _read(path: str) -> dict[str, str]:

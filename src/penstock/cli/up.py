@@ -13,17 +13,15 @@ import shutil
 import sys
 import tempfile
 
-from penstock.broker.nodes import VOTERS_MAX, Ports, copies, free_ports, node_settings
 from penstock.cli.failures import Usage
-from penstock.cli.options import add_format, pairs
-from penstock.cli.running import PidFile, run_broker
+from penstock.cli.options import add_format
+from penstock.cli.running import PidFile, announce, run_broker
 from penstock.cli.up_layout import Layout
 from penstock.cli.up_nodes import run_nodes
+from penstock.cli.up_settings import PORT_STEP, asked, check, configurations, refuse_own, refuse_port
 
 DATA_DEFAULT = "penstock-data"
 PORT_DEFAULT = 9092
-PORT_STEP = 10
-"""from one node's ports to the next one's"""
 HELP = """\
 prints `ready: HOST:PORT[,HOST:PORT...]` on stdout when clients can connect; Ctrl-C or SIGTERM stops it cleanly; a
 second start on the same directory finds everything again.
@@ -66,7 +64,9 @@ def up(args: argparse.Namespace) -> int:
         raise Usage(f"--nodes {args.nodes}: there must be at least one")
     if args.ephemeral and args.data:
         raise Usage("--ephemeral keeps nothing, --data says where to keep it", "leave out one of the two")
-    settings = pairs(args.set, "the configuration")
+    if args.data == "":
+        raise Usage("--data is empty", f"name a directory, or leave it out for ./{DATA_DEFAULT}")
+    settings = asked(args.set)
     directory = tempfile.mkdtemp(prefix="penstock-") if args.ephemeral else os.path.abspath(args.data or DATA_DEFAULT)
     try:
         return _run(args, Layout(directory), settings)
@@ -76,21 +76,28 @@ def up(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, layout: Layout, settings: dict[str, str]) -> int:
+    """Whatever can be refused is, before anything is written."""
     nodes = _nodes(args.nodes, layout)
+    refuse_port(args.port, len(nodes))
+    refuse_own(settings, len(nodes), layout.directory)
     layout.refuse_running(nodes)
-    values = _configurations(args, layout, nodes, settings)
+    values = configurations(layout, nodes, args.port, args.host, settings)
+    check(layout, values, settings)
     removed = " (removed at the end)" if args.ephemeral else ""
     if len(nodes) > 1:
-        for node in nodes:
-            layout.write(node, values[node])
-        print(f"data in {layout.directory}{removed}", file=sys.stderr)
-        return run_nodes(layout, nodes, lambda addresses: _announce(args, addresses))
+        with layout.written(values) as files:
+            print(f"data in {layout.directory}{removed}", file=sys.stderr)
+            return run_nodes(layout, nodes, files.keep, lambda addresses: announce(args.format, addresses))
     (node,) = nodes
     os.makedirs(layout.node(node), exist_ok=True)
-    with PidFile(layout.node(node, "pid")):
-        layout.write(node, values[node])
+    with PidFile(layout.node(node, "pid")), layout.written(values) as files:
         print(f"data in {layout.node(node)}{removed}", file=sys.stderr)
-        return run_broker(values[node], lambda address: _announce(args, address))
+
+        def ready(address: str) -> None:
+            files.keep()
+            announce(args.format, address)
+
+        return run_broker(values[node], ready)
 
 
 def _nodes(asked: int | None, layout: Layout) -> list[int]:
@@ -102,42 +109,3 @@ def _nodes(asked: int | None, layout: Layout) -> list[int]:
             "leave out --nodes to start all; penstock broker --config starts one alone",
         )
     return list(range(1, count + 1))
-
-
-def _configurations(
-    args: argparse.Namespace, layout: Layout, nodes: list[int], settings: dict[str, str]
-) -> dict[int, dict[str, str]]:
-    """Ours, then what the file of an earlier start says, then the addresses of this one, then --set."""
-    ports = dict(zip(nodes, _ports(args, len(nodes)), strict=True))
-    voters = layout.voters() or nodes[:VOTERS_MAX]
-    cluster_id = layout.cluster_id() if len(nodes) > 1 else None
-    addresses = node_settings(ports, voters, args.host, cluster_id)
-    found = {}
-    for node in nodes:
-        admin_port = ports[node].client + 2 if args.port else 0
-        found[node] = {
-            **copies(len(nodes)),
-            "group.initial.rebalance.delay.ms": "0",
-            **layout.earlier(node),
-            "log.dirs": layout.node(node, "data"),
-            **addresses[node],
-            "penstock.admin.listener": f"{args.host or 'localhost'}:{admin_port}",
-            **settings,
-        }
-    return found
-
-
-def _ports(args: argparse.Namespace, count: int) -> list[Ports]:
-    if not args.port:
-        from penstock.broker.system import SystemRandom
-
-        return free_ports(count, SystemRandom(), args.host)
-    firsts = [args.port + PORT_STEP * place for place in range(count)]
-    return [Ports(first, first + 1) for first in firsts]
-
-
-def _announce(args: argparse.Namespace, addresses: str) -> None:
-    if args.format == "json":
-        print(f'{{"ready": "{addresses}"}}', flush=True)
-    else:
-        print(f"ready: {addresses}", flush=True)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import io
 import os
 import select
 import selectors
 import signal
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from importlib import import_module
@@ -24,6 +26,8 @@ from penstock.cli.running import holder
 from penstock.cli.up_layout import Layout
 
 STOP_TIMEOUT_S = 30.0
+NOTE_AFTER_S = 10.0
+"""those who are not ready by then are told, once"""
 _READY = b"ready: "
 _ENVIRONMENT_OF_BROKERS = "KAFKA_"
 _PR_SET_PDEATHSIG = 1
@@ -46,7 +50,7 @@ class Node:
         self.number = number
         self.properties = layout.properties_path(number)
         self.address: str | None = None
-        self.pid, self.stdout = _fork(self.properties)
+        self.pid, self.stdout = _fork(number, self.properties)
         self.handle = os.pidfd_open(self.pid)
         self._exit_code: int | None = None
         self._said = b""
@@ -57,6 +61,12 @@ class Node:
         line, end, _ = self._said.partition(b"\n")
         if end and line.startswith(_READY):
             self.address = line.removeprefix(_READY).decode()
+
+    def was_ready(self) -> bool:
+        """Of a node that has ended, whose last words may not have been heard so far."""
+        if self.address is None:
+            self.hear()
+        return self.address is not None
 
     def signal(self, number: signal.Signals) -> None:
         signal.pidfd_send_signal(self.handle, number)
@@ -74,8 +84,8 @@ class Node:
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
-def run_nodes(layout: Layout, numbers: list[int], announce: Callable[[str], None]) -> int:
-    """Until SIGTERM, Ctrl-C, or the end of the last one."""
+def run_nodes(layout: Layout, numbers: list[int], keep: Callable[[], None], announce: Callable[[str], None]) -> int:
+    """Until SIGTERM, Ctrl-C, or the end of the last one. `keep` is called where a node got ready."""
     nodes: list[Node] = []
     _load_brokers()
     with Attention() as attention:
@@ -84,11 +94,15 @@ def run_nodes(layout: Layout, numbers: list[int], announce: Callable[[str], None
                 nodes.append(Node(layout, number))
                 attention.heed(nodes[-1])
             if not attention.until_ready(nodes):
+                if attention.asked_by == signal.SIGINT:
+                    raise KeyboardInterrupt
                 return 0
             announce(",".join(str(node.address) for node in nodes))
             return attention.until_end(nodes)
         finally:
             _stop(nodes, layout)
+            if any(node.was_ready() for node in nodes):
+                keep()
 
 
 class Attention:
@@ -97,7 +111,8 @@ class Attention:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._woken, self._waker = socket.socketpair()
-        self._asked_to_stop = False
+        self.asked_by: signal.Signals | None = None
+        """the signal that asks to stop"""
 
     def __enter__(self) -> Attention:
         self._waker.setblocking(False)
@@ -119,19 +134,23 @@ class Attention:
 
     def until_ready(self, nodes: list[Node]) -> bool:
         """False where it was asked to stop first."""
-        while not all(node.address for node in nodes):
-            for node in self._ended():
-                raise Failure(
-                    f"node {node.number} {node.end()} before it was ready",
-                    f"what it said is above; its configuration is {node.properties}",
-                )
-            if self._asked_to_stop:
+        left_s: float | None = NOTE_AFTER_S
+        began_s = time.monotonic()
+        while missing := [node for node in nodes if node.address is None]:
+            if left_s is not None:
+                left_s = began_s + NOTE_AFTER_S - time.monotonic()
+                if left_s <= 0:
+                    _tell_missing(missing)
+                    left_s = None
+            for node in self._ended(left_s):
+                raise Failure(f"node {node.number} {node.end()} before it was ready", "what it said is above")
+            if self.asked_by is not None:
                 return False
         return True
 
     def until_end(self, nodes: list[Node]) -> int:
         alive = len(nodes)
-        while not self._asked_to_stop:
+        while self.asked_by is None:
             for node in self._ended():
                 alive -= 1
                 print(
@@ -144,10 +163,10 @@ class Attention:
                     return 1
         return 0
 
-    def _ended(self) -> list[Node]:
-        """Waits until something happens; those that ended."""
+    def _ended(self, timeout_s: float | None = None) -> list[Node]:
+        """Waits until something happens, or for as long; those that ended."""
         ended = []
-        for key, _ in self._selector.select():
+        for key, _ in self._selector.select(timeout_s):
             if key.fileobj is self._woken:
                 self._woken.recv(64)
                 continue
@@ -161,8 +180,35 @@ class Attention:
                 ended.append(node)
         return ended
 
-    def _stop(self, *_: object) -> None:
-        self._asked_to_stop = True
+    def _stop(self, number: int, _: object) -> None:
+        self.asked_by = self.asked_by or signal.Signals(number)
+
+
+class Voice(io.TextIOWrapper):
+    """The stderr of one node among several: every line says whose it is."""
+
+    def __init__(self, node: int) -> None:
+        super().__init__(sys.stderr.buffer, sys.stderr.encoding, "backslashreplace", line_buffering=True)
+        self._name = f"[{node}] "
+        self._is_new_line = True
+
+    def write(self, text: str) -> int:
+        for line in text.splitlines(keepends=True):
+            # A line goes out as a whole, with its end: others write to the same place.
+            super().write(self._name + line if self._is_new_line else line)
+            self._is_new_line = line.endswith("\n")
+        return len(text)
+
+
+def _tell_missing(nodes: list[Node]) -> None:
+    named = ", ".join(f"{node.number} (process {node.pid})" for node in nodes)
+    print(
+        f"penstock: not ready after {NOTE_AFTER_S:g} s: node{'s' if len(nodes) > 1 else ''} {named}\n"
+        f"  what they said is above; their configurations are {', '.join(node.properties for node in nodes)}\n"
+        "  the wait goes on; Ctrl-C ends it",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _load_brokers() -> None:
@@ -172,7 +218,7 @@ def _load_brokers() -> None:
     gc.freeze()
 
 
-def _fork(properties: str) -> tuple[int, int]:
+def _fork(number: int, properties: str) -> tuple[int, int]:
     """The process of a broker, and where its stdout is read."""
     heard, said = os.pipe()
     prctl = ctypes.CDLL(None).prctl
@@ -182,13 +228,13 @@ def _fork(properties: str) -> tuple[int, int]:
     if pid == 0:
         # Where the parent is killed, they stop too, cleanly.
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        _be_broker(properties, said)
+        _be_broker(number, properties, said)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     os.close(said)
     return pid, heard
 
 
-def _be_broker(properties: str, said: int) -> None:
+def _be_broker(node: int, properties: str, said: int) -> None:
     """In the new process, which never comes back from here: nothing that is the parent's may be done twice."""
     code = 1
     try:
@@ -201,6 +247,7 @@ def _be_broker(properties: str, said: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(said, 1)
         os.closerange(_FIRST_OWN_FILE, os.sysconf("SC_OPEN_MAX"))
+        sys.stderr = Voice(node)
         # As for one broker, the file is all: KAFKA_* variables are for `penstock broker` by hand.
         for name in [name for name in os.environ if name.startswith(_ENVIRONMENT_OF_BROKERS)]:
             del os.environ[name]

@@ -415,10 +415,18 @@ def test_a_directory_without_its_identity_is_not_formatted_over(bench):
         bench.image()
 
 
-@pytest.mark.parametrize("text", ["version=0\ncluster.id=c\nnode.id=1\n", "version=1\nnode.id=1\n", "version=1\n"])
-def test_a_directory_whose_identity_cannot_be_read_is_refused(bench, text):
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("version=0\ncluster.id=c\nnode.id=1\n", "has version 0, only 1 is known"),
+        ("version=1\nnode.id=1\n", r"is damaged \('cluster\.id'\)"),
+        ("version=1\n", r"is damaged \('cluster\.id'\)"),
+        ("", r"is damaged \(no version\)"),
+    ],
+)
+def test_a_directory_whose_identity_cannot_be_read_is_refused(bench, text, fault):
     bench.disk.replace(META, text.encode())
-    with pytest.raises(ConfigFault, match=r"meta\.properties"):
+    with pytest.raises(ConfigFault, match=rf"meta\.properties {fault}"):
         bench.image()
 
 
