@@ -74,6 +74,9 @@ class ControllerDuties:
                 except KafkaError as error:
                     log.warning("the controller could not do what was due", fault=str(error))
                     wait_ms = _AFTER_FAILURE_MS
+                except Exception:  # nobody would be fenced by a controller that still answers
+                    log.exception("the controller could not do what was due")
+                    wait_ms = _AFTER_FAILURE_MS
             await self._rest(wait_ms)
 
     async def _rest(self, wait_ms: int) -> None:

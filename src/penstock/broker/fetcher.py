@@ -372,6 +372,10 @@ class Lane:
             log.warning("where a leader's log begins is not known", partition=str(partition.name), error=str(error))
             self._delay(key, place)
             return
+        except OSError as error:
+            self._tell_of(partition, error)
+            self._delay(key, place)
+            return
         log.info("a copy begins anew", partition=str(partition.name), offset=offset)
         self.add(partition, place.attempts + 1)
 

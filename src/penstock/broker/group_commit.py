@@ -44,6 +44,10 @@ class GroupCommit:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._start)
 
+    def forget(self, partition: Partition) -> None:
+        """Its copy is gone from here: what is in it need not be durable any more."""
+        self._wanted.pop(partition, None)
+
     async def drained(self) -> None:
         """Until no sync runs and none is wanted."""
         while self._lanes or self._wanted:
@@ -57,21 +61,30 @@ class GroupCommit:
         self._scheduled = False
         due = [partition for partition in self._wanted if partition not in self._syncing]
         part = -(-len(due) // SYNC_LANES)
+        failed: list[Partition] = []
         while due and self._lanes < SYNC_LANES:
-            self._run(due[:part])
+            self._run(due[:part], failed)
             del due[:part]
+        # Who is told may want or forget others: only now, when what was due has its lane.
+        for partition in failed:
+            self._synced(partition)
         if not self._lanes and not self._wanted:
             self._rest()
 
-    def _run(self, partitions: list[Partition]) -> None:
+    def _run(self, partitions: list[Partition], failed: list[Partition]) -> None:
         lane: _Lane = []
         for partition in partitions:
             del self._wanted[partition]
-            work = partition.log.unsynced()
+            try:
+                work = partition.log.unsynced()
+            except OSError as fault:  # a file is opened where it was closed for want of use
+                _fail(partition, partition.log, fault)
+                failed.append(partition)
+                continue
             if work is not None:
                 lane.append((partition, partition.log, work))
-                self._syncing.add(partition)
         if lane:
+            self._syncing.update(partition for partition, _, _ in lane)
             self._lanes += 1
             self.syncs += 1
             self._jobs.run(lambda: _sync_all(lane), lambda outcome: self._done(lane, outcome))
@@ -84,8 +97,7 @@ class GroupCommit:
             if fault is None:
                 synced.on_synced(work)
             else:
-                synced.on_sync_failed(fault)
-                log.error("sync failed: the log takes no more writes", partition=str(partition.name), fault=str(fault))
+                _fail(partition, synced, fault)
             self._synced(partition)
         self._start()
 
@@ -94,6 +106,11 @@ class GroupCommit:
         for waiter in idle:
             if not waiter.done():
                 waiter.set_result(None)
+
+
+def _fail(partition: Partition, its_log: Log, fault: OSError) -> None:
+    its_log.on_sync_failed(fault)
+    log.error("sync failed: the log takes no more writes", partition=str(partition.name), fault=str(fault))
 
 
 def _sync_all(lane: _Lane) -> list[OSError | None]:

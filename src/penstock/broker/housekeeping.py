@@ -92,7 +92,7 @@ class Housekeeping:
         for count, partition in enumerate(list(self._partitions.all())):
             try:
                 partition.log.retain(self._clock.wall_ms(), partition.high_watermark)
-            except KafkaError as fault:
+            except (KafkaError, OSError) as fault:
                 log.error("retention failed", partition=str(partition.name), fault=str(fault))
             if count % _AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -102,16 +102,24 @@ class Housekeeping:
         await in_thread(self._jobs, self._partitions.directory.checkpoint(self._partitions.standing()).write)
 
     async def sweep(self) -> None:
-        """Remove from the disk what deleted topics have left."""
+        """Remove from the disk what deleted topics have left. What cannot be removed is tried again with the next."""
         doomed = self._partitions.directory.doomed()
         disk = self._partitions.disk
 
-        def remove() -> None:
+        def remove() -> dict[str, OSError]:
+            left: dict[str, OSError] = {}
             for path in doomed:
-                disk.remove_tree(path)
+                try:
+                    disk.remove_tree(path)
+                except OSError as fault:
+                    left[path] = fault
+            return left
 
         if doomed:
-            await in_thread(self._jobs, remove)
+            left = await in_thread(self._jobs, remove)
+            for path, fault in left.items():
+                log.error("a deleted copy could not be removed", path=path, fault=str(fault))
+            self._partitions.directory.doom(left)
 
     async def _tick(self) -> None:
         self.check_room()
@@ -142,3 +150,5 @@ class Housekeeping:
             await work()
         except OSError as fault:
             log.error("housekeeping failed", work=work.__name__, fault=str(fault))
+        except Exception:  # our own: the broker must not go on without retention or checkpoints, and nobody know
+            log.exception("housekeeping failed", work=work.__name__)

@@ -163,6 +163,9 @@ class Lifecycle:
             except KafkaError as error:
                 log.warning("a heartbeat was not answered", fault=str(error))
                 wait_ms = _AGAIN_MS
+            except Exception:  # a broker that ends its heartbeats is fenced for good
+                log.exception("a heartbeat failed")
+                wait_ms = _AGAIN_MS
             await self._sleep(wait_ms)
 
     async def _sleep(self, wait_ms: int) -> None:

@@ -147,6 +147,10 @@ class LogDirectory:
         doomed, self._doomed = self._doomed, []
         return doomed
 
+    def doom(self, paths: Iterable[str]) -> None:
+        """These could not be removed."""
+        self._doomed += paths
+
     def expect(self, new: list[TopicPartition]) -> None:
         """These partitions are about to be made. Where a deleted topic had the same name, the checkpoint files still
         speak of its logs: a crash would take the new ones for damaged. So they forget them first."""

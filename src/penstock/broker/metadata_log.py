@@ -77,7 +77,9 @@ class MetadataLog:
 
     def begin(self) -> Loaded | None:
         """The newest snapshot that can be read; the log goes on from it. ConfigFault where it cannot."""
+        self.snapshots.tidy()
         found = self.snapshots.load_newest()
+        self._look()
         at = found.id.offset if found is not None else 0
         if at < self.log.start_offset:
             raise ConfigFault(

@@ -9,16 +9,21 @@ from penstock.base.errors import DecodeError
 from penstock.base.ports import Buffer, Clock, Disk
 from penstock.broker.config import BrokerConfig
 from penstock.broker.journal import Journal
+from penstock.core.log import names
 from penstock.core.log.log import Log
 from penstock.core.metadata.image import Image
 from penstock.core.metadata.records import image_records
 from penstock.core.raft.retention import StoredSnapshot, outdated
-from penstock.core.raft.snapshot import Snapshot, SnapshotId, decode_snapshot, encode_snapshot, snapshot_id
+from penstock.core.raft.snapshot import SUFFIX, Snapshot, SnapshotId, decode_snapshot, encode_snapshot, snapshot_id
 from penstock.core.raft.voters import Control
 
 log = Journal(__name__)
 
 _PART = ".part"
+_DAMAGED = ".damaged"
+_PARTS = f"{SUFFIX}{_PART}"
+_BROKEN_OFF = (_PARTS, f"{SUFFIX}{names.TEMPORARY}")
+"""how the names end of what was being put together when the node stopped"""
 
 
 class Loaded(NamedTuple):
@@ -45,12 +50,23 @@ class MetadataSnapshots:
         found = (snapshot_id(name) for name in self._disk.list(self._directory))
         return sorted(one for one in found if one is not None)
 
+    def tidy(self) -> None:
+        """Remove what was being put together and never got its name. At the start alone: a job may write later."""
+        self._remove(*_BROKEN_OFF)
+
+    def _remove(self, *endings: str) -> None:
+        for name in self._disk.list(self._directory):
+            if name.endswith(endings):
+                self._disk.remove(f"{self._directory}/{name}")
+
     def load_newest(self) -> Loaded | None:
         """The newest snapshot that can be read."""
         for one in reversed(self.ids()):
             try:
                 content = decode_snapshot(self._disk.read(self._path(one)), one.file_name)
             except DecodeError as fault:
+                # Under its name it would be handed to replicas that need one.
+                self._disk.rename(self._path(one), f"{self._path(one)}{_DAMAGED}")
                 log.warning("a snapshot of the metadata is unreadable: an older one is taken", fault=str(fault))
                 continue
             self._last_offset = one.offset - 1
@@ -89,12 +105,15 @@ class MetadataSnapshots:
         return work
 
     def read(self, one: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes]:
-        """Its size, and bytes from `position` on."""
+        """Its size, and bytes from `position` on: none where it ends before."""
         file = self._disk.open(self._path(one))
-        return file.size(), file.pread(max_bytes, position)
+        size = file.size()
+        return size, file.pread(max_bytes, position) if position < size else b""
 
     def write_part(self, one: SnapshotId, position: int, data: Buffer) -> None:
         """The next bytes of a snapshot that comes from the leader."""
+        if position == 0:
+            self._remove(_PARTS)
         file = self._disk.open(f"{self._path(one)}{_PART}", create=True)
         if file.size() != position:
             file.truncate(position)

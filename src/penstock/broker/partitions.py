@@ -41,7 +41,8 @@ class Changes(NamedTuple):
     led: list[Partition]
     """in an epoch in which they were not led from here before"""
     followed: list[Partition]
-    """of a leader, or in an epoch, that they did not follow before"""
+    """of a leader, or in an epoch, that they did not follow before, or now synced before the leader hears of it, or now
+    not"""
     removed: list[Partition]
     joining: list[tuple[Partition, IsrChange]]
     """followers that may join the ISR now: what is to be asked of the controller"""
@@ -139,7 +140,7 @@ class Partitions:
         for topic_id in delta.changed_topics:
             self._place(image, image.topics_by_id[topic_id], changes)
         for kind, name in delta.changed_configs:
-            self._reconfigure(image, kind, name)
+            self._reconfigure(image, kind, name, changes)
         if delta.changed_brokers:
             for partition in self.all():
                 # The watermark waits for a copy that was about to join the ISR, until its broker is fenced; of a copy
@@ -309,6 +310,8 @@ class Partitions:
         self.waiters.synced(partition)
         if partition.log.failure is not None:
             self.on_failure(partition)
+            # A follower's watermark may be above what it has synced: who waits for the disk waits in vain all the same.
+            self.waiters.cut(partition)
             if partition.high_watermark < partition.log.end_offset:
                 self.waiters.gone(partition)
 
@@ -329,10 +332,14 @@ class Partitions:
     def _lead(self, partition: Partition, described: Described, changes: Changes) -> None:
         if partition.lead(described):
             changes.led.append(partition)
-            if partition.flushes_before_ack and partition.log.synced_offset < partition.log.end_offset:
-                self.commit.want(partition)
+            self._sync_before_ack(partition)
         self.advance(partition)
         self._let_join(partition, changes)
+
+    def _sync_before_ack(self, partition: Partition) -> None:
+        """As the leader: where only what is synced counts, have all of it synced, also if nobody appends any more."""
+        if partition.flushes_before_ack and partition.log.synced_offset < partition.log.end_offset:
+            self.commit.want(partition)
 
     def _follow(self, partition: Partition, described: Described, changes: Changes) -> None:
         led = partition.leading is not None
@@ -356,15 +363,27 @@ class Partitions:
         traffic = self.traffic.setdefault(topic.name, Traffic())
         for index in new:
             name = TopicPartition(topic.name, index)
-            opened = self.directory.open_log(name, topic.id, config, self._clock.wall_ms())
-            opened.verifications.required = True
-            mark = self.directory.high_watermark(name)
-            if mark > opened.end_offset:
-                # A crash took the end. A second one must not find the old mark above records written since.
-                self.directory.lower(name, opened.end_offset)
+            try:
+                opened, mark = self._open(name, topic.id, config)
+            except OSError as error:
+                raise self._named(error, name, "opened") from error
             partition = Partition(name, topic.id, opened, self.cluster, traffic, mark)
             places[(topic.name, index)] = places[(topic.id, index)] = partition
             self._all[partition] = None
+
+    def _open(self, name: TopicPartition, topic_id: bytes, config: LogConfig) -> tuple[Log, int]:
+        """Its log and its watermark."""
+        opened = self.directory.open_log(name, topic_id, config, self._clock.wall_ms())
+        opened.verifications.required = True
+        mark = self.directory.high_watermark(name)
+        if mark > opened.end_offset:
+            # A crash took the end. A second one must not find the old mark above records written since.
+            self.directory.lower(name, opened.end_offset)
+        return opened, mark
+
+    def _named(self, error: OSError, name: TopicPartition, what: str) -> OSError:
+        """The node stops with this error as its reason, far from here: it has to say what it is about."""
+        return OSError(error.errno, f"partition {name} could not be {what} in {self.path}/{name}: {error}")
 
     def _remove(self, topic: Topic, changes: Changes) -> None:
         for index in topic.partitions:
@@ -381,16 +400,20 @@ class Partitions:
         del self._places[(name.topic, name.partition)], self._places[(partition.topic_id, name.partition)]
         del self._all[partition]
         self._flushing.pop(partition, None)
+        self.commit.forget(partition)
         partition.leading = partition.following = None
         self.waiters.gone(partition)
-        self.directory.remove_log(name)
+        try:
+            self.directory.remove_log(name)
+        except OSError as error:
+            raise self._named(error, name, "removed") from error
         changes.removed.append(partition)
 
     def _log_config(self, image: Image, topic: str) -> LogConfig:
         config = LogConfig.from_values(self._topic_values(image, topic))
         return replace(config, flush_messages=1) if topic in FLUSHED_TOPICS else config
 
-    def _reconfigure(self, image: Image, kind: int, name: str) -> None:
+    def _reconfigure(self, image: Image, kind: int, name: str, changes: Changes) -> None:
         """A topic's configuration changed, or a broker's that gives topics their defaults."""
         if kind == ResourceType.TOPIC:
             topics = [name] if name in image.topics else []
@@ -403,7 +426,14 @@ class Partitions:
             for index in image.topics[topic].partitions:
                 partition = self._places.get((topic, index))
                 if partition is not None:
-                    partition.log.configure(config)
-                    if partition.leading is not None:
-                        partition.leading.require(config.min_insync_replicas)
-                        self.advance(partition)
+                    self._configure(partition, config, changes)
+
+    def _configure(self, partition: Partition, config: LogConfig, changes: Changes) -> None:
+        flushed = partition.flushes_before_ack
+        partition.log.configure(config)
+        if partition.leading is not None:
+            partition.leading.require(config.min_insync_replicas)
+            self._sync_before_ack(partition)
+            self.advance(partition)
+        elif partition.flushes_before_ack != flushed:
+            changes.followed.append(partition)

@@ -41,6 +41,8 @@ log = Journal(__name__)
 _RESIGN_MS = 1_000
 """for so long a leader that stops tries to tell the others"""
 
+_STOPPING = "the node is stopping"
+
 OnLeadership = Callable[[bool, int], None]
 
 
@@ -214,12 +216,14 @@ class Quorum:
 
     async def answer(self, message: Any) -> Message:
         """Another node's request to the quorum, on its way through the core."""
-        unfit = self._failure or ("the node is stopping" if self._closed else None)
+        unfit = self._failure or (_STOPPING if self._closed else None)
         answer: Message = await _talking().answered(message, self.cluster_id, self._ask_if_reachable, unfit)
         return answer
 
     async def ask(self, request: Request) -> Answer:
         """The core's answer to a request, which may come later."""
+        if self._failure is not None or self._closed:
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, self._failure or _STOPPING)
         self._tokens += 1
         token = self._tokens
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -229,6 +233,8 @@ class Quorum:
             return await answered
         finally:
             del self._asked[token]
+            if answered.done() and not answered.cancelled():
+                answered.exception()  # taken: whoever broke the turn hears of that, and does not wait for an answer
 
     async def _ask_if_reachable(self, request: Request) -> Answer:
         """A voter that the others cannot reach would be a voice lost: it is tried before it becomes one."""
@@ -253,9 +259,7 @@ class Quorum:
             self._alarm.cancel()
         if self._peers is not None:
             await self._peers.close()
-        for answered in self._asked.values():
-            if not answered.done():
-                answered.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the node is stopping"))
+        self._refuse_asked(_STOPPING)
         await self._upkeep.finished()
         self._log.close()
 
@@ -298,8 +302,8 @@ class Quorum:
             return
         except BaseException as bug:
             # In the middle of a decision: nothing that this node says from now on could be trusted.
-            self._failure = repr(bug)
-            self.on_failure(self._failure)
+            self._end(repr(bug))
+            self.on_failure(repr(bug))
             raise
         self._set_alarm()
 
@@ -437,16 +441,23 @@ class Quorum:
 
     def _fail(self, reason: str) -> None:
         """Nothing is decided any more: what was appended may or may not be there after a restart."""
-        self._failure = reason
         log.error("the metadata log takes no more writes", fault=reason)
+        self._end(reason)
+        if self._led_epoch is not None:
+            self._stop_leading()
+        self.on_failure(reason)
+
+    def _end(self, reason: str) -> None:
+        """No turn follows: whoever waits for one is told."""
+        self._failure = reason
         self._proposals.fail(ErrorCode.KAFKA_STORAGE_ERROR, reason)
+        self._refuse_asked(reason)
+        self._changed.set()
+
+    def _refuse_asked(self, reason: str) -> None:
         for answered in self._asked.values():
             if not answered.done():
                 answered.set_exception(KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, reason))
-        if self._led_epoch is not None:
-            self._stop_leading()
-        self._changed.set()
-        self.on_failure(reason)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -470,8 +481,8 @@ class Quorum:
         try:
             async with asyncio.timeout(_RESIGN_MS / 1000):
                 await self._until(self._is_told)
-        except TimeoutError:
-            log.warning("not every voter could be told that this node leads no more")
+        except (KafkaError, TimeoutError) as fault:
+            log.warning("not every voter could be told that this node leads no more", fault=str(fault))
 
     def _is_told(self) -> bool:
         role = self._raft.role

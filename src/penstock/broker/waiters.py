@@ -11,15 +11,17 @@ from collections.abc import Callable
 from penstock.core.replication.partition import Partition
 from penstock.core.replication.replica import NEVER_MS
 
+Entry = tuple[int, Callable[[], None]]
+"""an offset, and what to call once it is reached"""
 ENOUGH_BYTES = 1 << 62
 """whatever a fetch waits for"""
 
 
 class Waiters:
     def __init__(self) -> None:
-        self._passing: dict[Partition, list[tuple[int, Callable[[], None]]]] = {}
+        self._passing: dict[Partition, list[Entry]] = {}
         """what to call once a partition's watermark is at least an offset"""
-        self._syncing: dict[Partition, list[tuple[int, Callable[[], None]]]] = {}
+        self._syncing: dict[Partition, list[Entry]] = {}
         """what to call once a partition's log is durable up to an offset"""
         self.hearing: dict[Partition, list[asyncio.Future[None]]] = {}
         """who waits for the next word of a partition's followers"""
@@ -42,9 +44,11 @@ class Waiters:
             if poll is not None:
                 poll.grew(ENOUGH_BYTES)
 
-    def when_synced(self, partition: Partition, offset: int, then: Callable[[], None]) -> None:
+    def when_synced(self, partition: Partition, offset: int, then: Callable[[], None]) -> Entry:
         assert partition.log.synced_offset < offset
-        self._syncing.setdefault(partition, []).append((offset, then))
+        entry = (offset, then)
+        self._syncing.setdefault(partition, []).append(entry)
+        return entry
 
     def synced(self, partition: Partition) -> None:
         """More of the log is durable."""
@@ -68,9 +72,20 @@ class Waiters:
                 partition.copiers[place] = None
                 poll.grew(size_bytes)
 
-    def when_passed(self, partition: Partition, offset: int, then: Callable[[], None]) -> None:
+    def when_passed(self, partition: Partition, offset: int, then: Callable[[], None]) -> Entry:
         assert partition.high_watermark < offset
-        self._passing.setdefault(partition, []).append((offset, then))
+        entry = (offset, then)
+        self._passing.setdefault(partition, []).append(entry)
+        return entry
+
+    def forget(self, partition: Partition, entry: Entry) -> None:
+        """Whoever waited does so no more. Waits mostly end in the order in which they began: it is among the first."""
+        for waiting in (self._passing, self._syncing):
+            entries = waiting.get(partition, [])
+            if entry in entries:
+                entries.remove(entry)
+                if not entries:
+                    del waiting[partition]
 
     def passing(self, partition: Partition, offset: int) -> int:
         """How many wait for the watermark to come to `offset`, or to one before."""
@@ -109,9 +124,7 @@ class Waiters:
             then()
 
 
-def _release(
-    waiting: dict[Partition, list[tuple[int, Callable[[], None]]]], partition: Partition, reached: int
-) -> None:
+def _release(waiting: dict[Partition, list[Entry]], partition: Partition, reached: int) -> None:
     entries = waiting[partition]
     still = [entry for entry in entries if entry[0] > reached]
     if still:

@@ -277,8 +277,10 @@ class Client:
 
     def begin(self, ask: Ask) -> Ticket:
         """Send without waiting."""
-        assert not self._closed, "the client is closed"
         ticket = Ticket()
+        if self._closed:  # by whoever shares it, after this asker had picked it
+            ticket.fail(Disconnected("the client was closed"))
+            return ticket
         try:
             link = self._link(self._choose(ask) if ask.node is None else ask.node, ask.channel)
         except KafkaError as error:

@@ -26,17 +26,21 @@ from tests.unit.core.controller.moves import ORDERS, cluster, partition
 
 
 class Held:
-    """A broker that tells how large its copies of `orders` are, or nothing."""
+    """A broker that tells how large its copies of `orders` are, or nothing, or refuses to."""
 
-    def __init__(self, sizes: dict[int, int] | None) -> None:
+    def __init__(self, sizes: dict[int, int] | None, refusal: int = 0, failed: int = 0) -> None:
         self.sizes = sizes
+        self.refusal = refusal
+        self.failed = failed
+        """the error of its directory"""
 
     async def request(self, *_: object, **__: object) -> DescribeLogDirsResponse:
         if self.sizes is None:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
         partitions = [DescribeLogDirsPartition(partition_index=at, partition_size=n) for at, n in self.sizes.items()]
         topics = [DescribeLogDirsTopic(name="orders", partitions=partitions)]
-        return DescribeLogDirsResponse(results=[DescribeLogDirsResult(topics=topics)])
+        results = [DescribeLogDirsResult(error_code=self.failed, topics=topics)]
+        return DescribeLogDirsResponse(error_code=self.refusal, results=results)
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, image: Image, brokers: dict[int, Held]) -> dict[Place, int] | None:
@@ -65,6 +69,15 @@ def test_a_partition_is_as_large_as_its_largest_copy(monkeypatch):
 def test_where_one_broker_is_silent_nothing_is_known(monkeypatch):
     image = cluster(partition([1, 2]), partition([2]), alive=(1, 2))
     assert asked(monkeypatch, image, {1: Held({0: 70}), 2: Held(None)}) is None
+
+
+@pytest.mark.parametrize(
+    "refusing",
+    [Held({}, refusal=ErrorCode.CLUSTER_AUTHORIZATION_FAILED), Held({}, failed=ErrorCode.KAFKA_STORAGE_ERROR)],
+)
+def test_a_broker_that_refuses_to_tell_does_not_hold_nothing(monkeypatch, refusing):
+    image = cluster(partition([1, 2]), partition([2]), alive=(1, 2))
+    assert asked(monkeypatch, image, {1: Held({0: 70}), 2: refusing}) is None
 
 
 def test_a_round_is_followed_by_the_next_as_soon_as_it_may_have_been_copied():

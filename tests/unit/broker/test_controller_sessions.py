@@ -217,6 +217,32 @@ def test_a_silent_broker_is_fenced_in_a_clusters_first_minute():
     asyncio.run(run())
 
 
+def test_a_controller_that_fails_at_what_is_due_tries_again(caplog):
+    async def run() -> None:
+        bench = Bench(SystemClock(), broker_session_timeout_ms="50")
+        bench.log.lead(True)
+        failures = [OSError("no space left"), AssertionError("a fault of our own")]
+        propose = bench.log.propose
+
+        def fail_first(records: Iterable[Message]) -> asyncio.Future[int]:
+            if failures:
+                raise failures.pop(0)
+            return propose(records)
+
+        bench.log.propose = fail_first
+        bench.duties.start()
+        try:
+            async with asyncio.timeout(10):
+                while not bench.log.image.brokers[1].fenced:
+                    await asyncio.sleep(0.001)
+        finally:
+            await bench.duties.stop()
+
+    asyncio.run(run())
+    told = [repr(one.exc_info[1]) for one in caplog.records if one.exc_info]
+    assert told == ["OSError('no space left')", "AssertionError('a fault of our own')"]
+
+
 def test_a_broker_that_does_not_tell_the_balancer_its_sizes_keeps_no_other_from_being_fenced(monkeypatch):
     asked = asyncio.Event()
 

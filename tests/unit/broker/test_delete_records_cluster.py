@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.base.errors import ErrorCode
+from penstock.base.ids import INTERNAL_TOPICS
 from penstock.protocol.generated.create_topics_request import CreatableTopic, CreateTopicsRequest
 from penstock.protocol.generated.delete_records_request import (
     DeleteRecordsPartition,
@@ -71,5 +72,19 @@ def test_a_copy_that_does_not_follow_is_waited_for_until_the_time_is_over_unless
         assert copy(cluster, leader).log.start_offset == 4
         await cluster.stop(deaf)
         assert await delete(cluster, leader, 4, 20_000) == (0, 4)
+
+    run(cluster, work)
+
+
+def test_an_internal_topics_records_are_not_a_clients_to_delete(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, voters=(1,))
+
+    async def work() -> None:
+        await cluster.start(1)
+        async with Client(cluster.nodes[1].address) as client:
+            for name in sorted(INTERNAL_TOPICS):
+                asked = DeleteRecordsTopic(name=name, partitions=[DeleteRecordsPartition(partition_index=0, offset=-1)])
+                answer = await client.request(None, DeleteRecordsRequest(topics=[asked], timeout_ms=1_000))
+                assert answer.topics[0].partitions[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
     run(cluster, work)

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ids import TopicPartition
 from penstock.broker.fetcher import Lane
 from penstock.broker.fetcher_settings import FetcherSettings
 from penstock.broker.fetchers import Leader as Leading
@@ -17,9 +18,15 @@ from penstock.broker.partitions import Partitions
 from penstock.broker.replication_quotas import Throttle
 from penstock.broker.system import SystemClock, SystemRandom, ThreadJobs
 from penstock.broker.waiters import Waiters
+from penstock.core.log.checkpoints import RECOVERY_POINTS, encode_offsets
 from penstock.core.metadata.image import Image, Partition, Topic
 from penstock.core.replication.partition import Partition as Copied
 from penstock.core.replication.quota import ReplicationQuota
+from penstock.protocol.generated.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from penstock.protocol.hot_replica import Copies, Copy, FollowerFetch
 from penstock.records.builder import build_batch
 from penstock.records.record import Record
@@ -188,6 +195,24 @@ async def test_a_copy_whose_sync_failed_is_not_told_to_the_leader_as_here():
 
 
 @on_a_loop
+async def test_a_failed_sync_of_a_copy_that_is_catching_up_does_not_stop_its_lane():
+    """The leader's watermark is beyond what it has sent, so that the copy's own is at its end, synced or not."""
+    follower = Follower(flush_messages="1")
+    follower.lane.add(follower.copy())
+    follower.lane.add(follower.copy(1))
+    follower.leader.answer()
+    follower.disk.fail_next("sync", errno.EIO, path_contains="t-0/")
+    follower.leader.answer(data(0, 1, watermark=9))
+    assert follower.copy().high_watermark == follower.copy().log.end_offset == 2
+    await follower.partitions.commit.drained()
+    asked = follower.leader.request()
+    assert (places(asked), asked.forgotten) == ({}, [(ID, [0])])
+    follower.leader.answer(data(0, index=1))
+    await follower.partitions.commit.drained()
+    assert places(follower.leader.request()) == {1: (3, 1, 3)}
+
+
+@on_a_loop
 async def test_what_was_written_of_an_answer_before_the_disk_was_full_is_synced_before_the_leader_hears_of_it():
     """The leader would have a copy join the ISR of which the power may still take what is committed."""
     follower = Follower(flush_messages="1", internal_segment_bytes="100")
@@ -287,6 +312,33 @@ def test_a_copy_that_cannot_be_written_is_tried_ever_more_seldom_and_told_once(c
     with caplog.at_level(logging.ERROR):
         asyncio.run(told())
     assert len([one for one in caplog.records if "could not be written" in one.getMessage()]) == 1
+
+
+@on_a_loop
+async def test_a_copy_that_cannot_begin_anew_because_the_disk_errs_is_tried_again():
+    follower = Follower()
+    old = batches(0, 1)
+    follower.copy().accept(old, 0, len(old), now_ms=0)
+    follower.disk.replace(RECOVERY_POINTS, encode_offsets({TopicPartition("t", 0): 2}))
+    follower.lane.add(follower.copy())
+    out_of_range = Copy(ID, 0, ErrorCode.OFFSET_OUT_OF_RANGE, -1, -1, None, None)
+    follower.leader.answer(out_of_range)
+    follower.disk.fail_next("open", errno.ENOSPC, path_contains=RECOVERY_POINTS)
+    _tell_where(follower, end=9, start=5)
+    assert follower.copy().log.end_offset == 2
+    await _asked(follower)
+    assert places(follower.leader.request()) == {0: (3, 2, 3)}
+    follower.leader.answer(out_of_range)
+    _tell_where(follower, end=9, start=5)
+    assert places(follower.leader.request()) == {0: (3, 5, -1)}
+
+
+def _tell_where(follower: Follower, end: int, start: int) -> None:
+    """Answer the two questions where the leader's log ends and begins."""
+    for offset in (end, start):
+        told = ListOffsetsPartitionResponse(partition_index=0, offset=offset)
+        answer = ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[told])])
+        follower.leader.asked.pop(0)[1].succeed(answer)
 
 
 async def _asked(follower: Follower) -> None:

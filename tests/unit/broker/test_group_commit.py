@@ -25,9 +25,13 @@ class Log:
         self.end_offset = 1
         self.synced_offset = 0
         self.fault: OSError | None = None
+        self.closed: OSError | None = None
+        """why its files cannot be opened"""
         self.failure: OSError | None = None
 
     def unsynced(self) -> Work | None:
+        if self.closed is not None:
+            raise self.closed
         due = self.synced_offset < self.end_offset and self.failure is None
         return Work(self.end_offset, self.fault) if due else None
 
@@ -160,5 +164,38 @@ def test_it_is_drained_when_no_lane_is_at_work_and_nothing_is_wanted():
         bench.jobs.end()
         await drained
         assert bench.synced() == [1, 2]
+
+    asyncio.run(story())
+
+
+def test_a_log_whose_files_cannot_be_opened_fails_alone():
+    async def story() -> None:
+        bench = Bench(2 * SYNC_LANES)
+        bench.partitions[1].log.closed = OSError("too many open files")
+        bench.want(*range(2 * SYNC_LANES))
+        await tick()
+        drained = asyncio.ensure_future(bench.commit.drained())
+        while bench.jobs.waiting:
+            bench.jobs.end()
+        await asyncio.wait_for(drained, 10)
+        assert bench.synced() == [1, 0] + [1] * (2 * SYNC_LANES - 2)
+        assert bench.partitions[1].log.failure is bench.partitions[1].log.closed
+        assert sorted(bench.told) == sorted(one.name for one in bench.partitions)
+
+    asyncio.run(story())
+
+
+def test_a_copy_that_is_gone_is_not_synced_and_nobody_waits_for_it():
+    async def story() -> None:
+        bench = Bench(1)
+        bench.want(0)
+        drained = asyncio.ensure_future(bench.commit.drained())
+        await tick()
+        bench.jobs.end()
+        bench.partitions[0].log.end_offset = 2
+        bench.want(0)
+        bench.commit.forget(bench.partitions[0])
+        await asyncio.wait_for(drained, 10)
+        assert (bench.synced(), bench.jobs.waiting) == ([1], [])
 
     asyncio.run(story())

@@ -44,8 +44,8 @@ class Scene:
     def __init__(self) -> None:
         self.registrations: list[BrokerRegistrationRequest] = []
         self.heartbeats: list[BrokerHeartbeatRequest] = []
-        self.registered: list[Message | KafkaError] = [BrokerRegistrationResponse(broker_epoch=40)]
-        self.beaten: list[Message | KafkaError] = [UNFENCED]
+        self.registered: list[Message | Exception] = [BrokerRegistrationResponse(broker_epoch=40)]
+        self.beaten: list[Message | Exception] = [UNFENCED]
         self.is_connected = True
         self.unfit: str | None = None
         self.is_alone = False
@@ -96,10 +96,10 @@ class Scene:
         return self.is_connected
 
     @staticmethod
-    def _next(answers: list[Message | KafkaError]) -> Message:
+    def _next(answers: list[Message | Exception]) -> Message:
         """The last one is given again and again."""
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
-        if isinstance(answer, KafkaError):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 
@@ -213,6 +213,17 @@ def test_a_lost_connection_is_made_again_at_once():
         await scene.until(lambda: len(scene.heartbeats) > 1)
 
     story(told)
+
+
+def test_heartbeats_go_on_after_a_fault_of_our_own(caplog):
+    async def told(scene: Scene) -> None:
+        scene.beaten = [AssertionError("a fault of our own"), UNFENCED]
+        async with asyncio.timeout(10):
+            await scene.join()
+        assert len(scene.heartbeats) == 2
+
+    story(told)
+    assert [repr(one.exc_info[1]) for one in caplog.records if one.exc_info] == ["AssertionError('a fault of our own')"]
 
 
 @pytest.mark.parametrize("code", [ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import errno
 from collections.abc import Awaitable, Callable
 from random import Random as Chance
@@ -12,6 +13,7 @@ import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.broker.config import BrokerConfig, ConfigFault
+from penstock.broker.files import RealDisk
 from penstock.broker.formatting import BOOTSTRAP, META, METADATA_DIRECTORY, format_directory, read_identity
 from penstock.broker.metadata_log import MetadataLog
 from penstock.broker.metadata_snapshots import MetadataSnapshots
@@ -21,8 +23,9 @@ from penstock.broker.quorum import Quorum
 from penstock.core.log.log import Log
 from penstock.core.metadata.image import Image
 from penstock.core.raft.batches import build_metadata_batch
-from penstock.core.raft.snapshot import encode_snapshot
-from penstock.core.raft.voters import VoterEndpoint
+from penstock.core.raft.rpc import RemoveVoter
+from penstock.core.raft.snapshot import SnapshotId, encode_snapshot
+from penstock.core.raft.voters import Replica, VoterEndpoint
 from penstock.protocol.generated.begin_transaction_record import BeginTransactionRecord
 from penstock.protocol.generated.config_record import ConfigRecord
 from penstock.protocol.generated.feature_level_record import FeatureLevelRecord
@@ -369,6 +372,79 @@ def test_an_unreadable_snapshot_is_passed_over_while_the_log_reaches_back():
     newest = max(name for name in bench.disk.list(METADATA_DIRECTORY) if name.endswith(".checkpoint"))
     bench.disk.flip_bit(f"{METADATA_DIRECTORY}/{newest}", 900)
     assert bench.image() == before
+    names = bench.disk.list(METADATA_DIRECTORY)
+    assert newest not in names, "replicas that need a snapshot are not given this one"
+    assert f"{newest}.damaged" in names
+
+
+def test_what_was_being_put_together_when_a_node_stopped_is_removed_at_its_next_start(bench):
+    bench.image()
+    left = [f"{METADATA_DIRECTORY}/00000000000000000040-0000000002.checkpoint{end}" for end in (".part", ".tmp")]
+    for path in left:
+        bench.disk.replace(path, b"half of a snapshot")
+    bench.image()
+    assert not any(bench.disk.exists(path) for path in left)
+
+
+def test_a_snapshot_that_is_begun_takes_the_place_of_one_that_was_given_up(bench):
+    bench.image()
+    snapshots = MetadataSnapshots(bench.disk, METADATA_DIRECTORY, bench.config, bench.clock)
+    snapshots.write_part(SnapshotId(40, 2), 0, b"half of")
+    snapshots.write_part(SnapshotId(50, 2), 0, b"all of")
+    snapshots.write_part(SnapshotId(50, 2), 6, b" it")
+    (part,) = [name for name in bench.disk.list(METADATA_DIRECTORY) if name.endswith(".part")]
+    assert bench.disk.read(f"{METADATA_DIRECTORY}/{part}") == b"all of it"
+
+
+@pytest.mark.parametrize("position", [2**31, 2**62, 2**63 - 1])
+def test_a_piece_of_a_snapshot_from_behind_its_end_is_empty(tmp_path, position: int):
+    disk = RealDisk(str(tmp_path))
+    disk.replace(SnapshotId(40, 2).file_name, b"a snapshot")
+    snapshots = MetadataSnapshots(disk, ".", Bench().config, SetClock())
+    assert snapshots.read(SnapshotId(40, 2), position, 100) == (10, b"")
+
+
+def test_who_asks_a_node_that_has_stopped_is_told(bench):
+    async def ask(quorum: Quorum) -> None:
+        await quorum.close()
+        with pytest.raises(KafkaError) as told:
+            await asyncio.wait_for(quorum.ask(RemoveVoter(Replica(2, bytes(16)))), 5)
+        assert told.value.code is ErrorCode.BROKER_NOT_AVAILABLE
+
+    bench.run(ask, close=False)
+
+
+def test_a_bug_in_a_turn_leaves_nobody_waiting(bench):
+    async def break_down(quorum: Quorum) -> None:
+        bench.jobs.held = []  # nothing is synced, so that nothing is committed
+        proposed = quorum.propose(topic("orders"))
+
+        def bug(now_ms: int) -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            quorum._turn(bug)
+        with pytest.raises(KafkaError):
+            await asyncio.wait_for(proposed, 5)
+
+    bench.run(break_down, close=False)
+
+
+def test_who_asks_and_breaks_the_turn_is_told_of_the_bug_alone(bench, monkeypatch):
+    async def break_down(quorum: Quorum) -> None:
+        untaken: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: untaken.append(context))
+
+        def bug(event: object, now_ms: int) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(quorum.raft, "step", bug)
+        with pytest.raises(ZeroDivisionError):
+            await quorum.ask(RemoveVoter(Replica(2, bytes(16))))
+        gc.collect()
+        assert untaken == []
+
+    bench.run(break_down, close=False)
 
 
 def test_a_transaction_that_its_controller_did_not_end_is_dropped(bench):

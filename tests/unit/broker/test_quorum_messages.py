@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ids import METADATA_TOPIC
+from penstock.broker.apis import controller_served
+from penstock.broker.handlers.quorum import describe_quorum
+from penstock.broker.handlers.quorum.asking import ask_quorum
 from penstock.broker.quorum_answers import answer_of, refusal_of, response_of
 from penstock.broker.quorum_requests import message_of, request_of
 from penstock.core.raft import rpc
 from penstock.core.raft.snapshot import SnapshotId
 from penstock.core.raft.voters import Replica, Voter, VoterEndpoint
+from penstock.protocol.frames import RequestHeader
+from penstock.protocol.generated import describe_quorum_request as described
 from penstock.protocol.generated.fetch_request import FetchRequest
 from penstock.protocol.generated.vote_request import VoteRequest
 from penstock.protocol.registry import APIS, request_class, response_class
+from tests.unit.core.raft.raft_bench import Bench, voter
 
+_EPOCHS_FROM = 12
+"""the version of Fetch from which a replica says in which epoch its log ends: what does not is refused"""
 ONE, TWO = Replica(1, b"1" * 16), Replica(2, b"2" * 16)
 ENDPOINTS = (VoterEndpoint("CONTROLLER", "host", 9093), VoterEndpoint("OTHER", "::1", 9094))
 VOTER = Voter(2, b"2" * 16, ENDPOINTS, 0, 1)
@@ -62,6 +73,45 @@ def test_an_answer_comes_as_it_was_sent(request_: rpc.Request, answer: rpc.Answe
     response = response_of(request_, answer)
     version = APIS[key].latest_stable
     assert answer_of(request_, response_class(key).decode(bytes(response.encode(version)), version)) == answer
+
+
+@pytest.mark.parametrize(("request_", "answer"), ANSWERS, ids=lambda one: type(one).__name__)
+def test_an_answer_fits_every_version_that_is_served(request_: rpc.Request, answer: rpc.Answer):
+    asked = message_of(request_, "c")
+    row = controller_served().find(asked.API_KEY)
+    assert row is not None
+    oldest = _EPOCHS_FROM if isinstance(request_, rpc.Fetch) else row.min_version
+    for version in range(oldest, row.max_version + 1):
+
+        async def respond(_: Any) -> Any:
+            return response_of(request_, answer)
+
+        session: Any = SimpleNamespace(
+            allows=lambda *_: True, services=SimpleNamespace(quorum=SimpleNamespace(answer=respond))
+        )
+        told = asyncio.run(ask_quorum(session, RequestHeader(asked.API_KEY, version, 1, None), asked))
+        same = response_class(asked.API_KEY).decode(bytes(told.encode(version)), version)
+        assert answer_of(request_, same).error is answer.error
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_the_quorum_is_described_in_every_version(version: int):
+    bench = Bench()
+    bench.lead()
+    session: Any = SimpleNamespace(
+        allows=lambda *_: True, services=SimpleNamespace(quorum=SimpleNamespace(raft=bench.raft), clock=bench.clock)
+    )
+    partition = described.PartitionData(partition_index=0)
+    asked = described.DescribeQuorumRequest(
+        topics=[described.TopicData(topic_name=METADATA_TOPIC, partitions=[partition])]
+    )
+    answer = describe_quorum.handle(session, RequestHeader(asked.API_KEY, version, 1, None), asked)
+    answer = type(answer).decode(bytes(answer.encode(version)), version)
+    (voters,) = [one.current_voters for topic in answer.topics for one in topic.partitions]
+    assert [one.replica_id for one in voters] == [1, 2, 3]
+    directories = [voter(id_).directory_id if version == 2 else bytes(16) for id_ in (1, 2, 3)]
+    assert [one.replica_directory_id for one in voters] == directories
+    assert [one.node_id for one in answer.nodes] == ([1, 2, 3] if version == 2 else [])
 
 
 @pytest.mark.parametrize("request_", [REQUESTS[5], REQUESTS[6]], ids=lambda one: type(one).__name__)

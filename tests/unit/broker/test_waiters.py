@@ -57,3 +57,19 @@ def test_whoever_waits_for_an_offset_is_released_when_the_watermark_is_there():
     partition.high_watermark = 12
     waiters.moved(partition, 1)
     assert released == [11, 12]
+
+
+def test_what_is_forgotten_is_kept_no_more_and_not_released():
+    """A watermark may stand still for hours: what gave up must not stay until it moves."""
+    partition, _ = watched()
+    waiters = Waiters()
+    released: list[int] = []
+    entries = [waiters.when_passed(partition, 11, lambda number=number: released.append(number)) for number in (1, 2)]
+    waiters.forget(partition, entries[0])
+    waiters.forget(partition, entries[0])
+    assert waiters.passing(partition, 11) == 1
+    partition.high_watermark = 11
+    waiters.moved(partition, 1)
+    assert released == [2]
+    waiters.forget(partition, entries[1])
+    assert waiters.passing(partition, 11) == 0

@@ -246,6 +246,21 @@ def test_closing_the_asyncio_client_fails_what_is_in_flight(broker: FakeBroker) 
     asyncio.run(scenario())
 
 
+def test_a_request_of_an_asyncio_client_that_is_closed_already_fails_as_one_in_flight_does(broker: FakeBroker) -> None:
+    async def scenario() -> None:
+        client = aio.Client(broker.bootstrap)
+        assert await client.request(None, HeartbeatRequest()) == GOOD
+        late = asyncio.create_task(client.request(None, HeartbeatRequest()))
+        await client.close()
+        with pytest.raises(Disconnected, match="closed"):
+            await late
+        with pytest.raises(Disconnected, match="closed"):
+            await client.request(None, HeartbeatRequest())
+        assert not client.is_connected()
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_the_asyncio_client_closes_in_the_moment_in_which_it_is_connected(
     broker: FakeBroker, monkeypatch: pytest.MonkeyPatch, loop_factory: Callable[[], asyncio.AbstractEventLoop]

@@ -6,7 +6,8 @@ all of these. A move begins where two brokers are wide apart in one of the two, 
 the cluster less uneven by an amount that is worth its copying. So bytes and copies never undo each other's moves, and
 the moves come to an end. Leaders are evened by the order of replicas, which moves no data, among the copies that are
 there: a broker leads only what it holds. Partitions with a replica on a broker that is away stay as they are: whether
-it comes back is for its operator to know.
+it comes back is for its operator to know. And a copy that is out of sync is the only one that may leave its partition:
+a move ends when all that stay are in sync.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from penstock.base.ids import INTERNAL_TOPICS
-from penstock.core.controller.elections import Election, Wish, decide_change
+from penstock.core.controller.elections import Election, Wish, decide_change, directory_of
 from penstock.core.controller.outlook import Outlook
 from penstock.core.controller.reassignments import is_moving, move
 from penstock.core.controller.result import Result
@@ -84,18 +85,20 @@ class _Scales:
     neither given anything nor relieved."""
 
     def __init__(self, image: Image, sizes: Mapping[Place, int]) -> None:
-        self._active = {one.id for one in image.brokers.values() if one.active}
+        self._active = {one.id: one for one in image.brokers.values() if one.active}
         self.bytes_of = {one.id: 0 for one in image.brokers.values() if one.active and not one.cordoned}
         self.copies_of = dict.fromkeys(self.bytes_of, 0)
         self.leaders_of = dict.fromkeys(self.bytes_of, 0)
         self.held_by: dict[int, list[_Held]] = {broker: [] for broker in self.bytes_of}
         """what may be moved away, or led by another: nothing that is on its way"""
         self.moving = 0
-        """partitions that are on their way and can arrive: what waits for a broker that is away may wait for ever"""
+        """partitions that are on their way and can arrive: what waits for a broker that is away, or for a copy that its
+        broker has lost, may wait for ever"""
         self.moving_bytes = 0
         self.copied_bytes = 0
         """by the moves that are decided"""
         self._racks = {one.id: one.rack or "" for one in image.brokers.values()}
+        self._movable: dict[int, dict[frozenset[str], list[_Held]]] = {}
         for topic in image.topics.values():
             for index in topic.partitions:
                 self._weigh(_Held(topic, index, max(EMPTY_BYTES, sizes.get((topic.id, index), 0))))
@@ -105,7 +108,7 @@ class _Scales:
     def _weigh(self, held: _Held) -> None:
         partition = held.partition
         staying = [one for one in partition.replicas if one not in partition.removing]
-        if is_moving(partition) and self.can_arrive(staying):
+        if is_moving(partition) and self._can_arrive(partition, staying):
             self.moving += 1
             self.moving_bytes += held.size
         for broker in staying:
@@ -130,12 +133,34 @@ class _Scales:
         self.leaders_of[source] -= 1
         self.leaders_of[target] += 1
 
-    def can_arrive(self, replicas: Iterable[int]) -> bool:
+    def _can_arrive(self, partition: Partition, staying: Iterable[int]) -> bool:
         """A move ends when all of these are in sync: with one of them away it would keep the old copies besides."""
-        return all(one in self._active for one in replicas)
+        return all(
+            one in self._active and self._active[one].has_online(directory_of(partition, one)) for one in staying
+        )
 
-    def racks(self, replicas: Iterable[int]) -> int:
-        return len({self._racks[one] for one in replicas if one in self._racks})
+    def leave(self, source: int, target: int) -> Iterator[_Held]:
+        """What may leave the one broker, and arrive at the other in no fewer racks. The pairs of brokers are many, and
+        looked at in every round of a cluster that cannot be evened: copies are judged once, not once a pair."""
+        if source not in self._movable:
+            movable = self._movable[source] = {}
+            for held in self.held_by[source]:
+                others = [one for one in held.partition.replicas if one != source]
+                if self._may_leave(held.partition, others):
+                    movable.setdefault(self._taken_racks(source, others), []).append(held)
+        for taken, copies in self._movable[source].items():
+            if self._racks[target] not in taken:
+                yield from (held for held in copies if target not in held.partition.replicas)
+
+    def _may_leave(self, partition: Partition, others: list[int]) -> bool:
+        if partition.leader == NO_LEADER or not all(one in partition.isr for one in others):
+            return False
+        return self._can_arrive(partition, others)
+
+    def _taken_racks(self, source: int, others: Iterable[int]) -> frozenset[str]:
+        """Where a copy would come second, and leave a rack that has no other."""
+        racks = frozenset(self._racks[one] for one in others if one in self._racks)
+        return frozenset() if self._racks[source] in racks else racks
 
     def carried(self, broker: int) -> float:
         return self.bytes_of[broker] / self.mean_bytes + self.copies_of[broker] / self.mean_copies
@@ -172,9 +197,9 @@ def _best_move(scales: _Scales, taken: set[Place], room_bytes: int | None) -> tu
                 continue
             candidates = [
                 (-gain, held.partition.leader == source, held.topic.name, held.number, held)
-                for held in scales.held_by[source]
+                for held in scales.leave(source, target)
                 if (gain := gap.gain(held.size)) > 0 and (room_bytes is None or held.size <= room_bytes)
-                if held.place not in taken and _may_move(scales, held.partition, source, target)
+                if held.place not in taken
             ]
             if candidates:
                 return min(candidates, key=lambda one: one[:4])[-1], source, target
@@ -219,14 +244,6 @@ class _Gap(NamedTuple):
             return 0.0
         less_uneven = 2 * share * (self.bytes - share) + 2 * self.one_copy * (self.copies - self.one_copy)
         return less_uneven - _WORTH * share * share
-
-
-def _may_move(scales: _Scales, partition: Partition, source: int, target: int) -> bool:
-    replicas = partition.replicas
-    if partition.leader == NO_LEADER or target in replicas:
-        return False
-    after = [target if one == source else one for one in replicas]
-    return scales.can_arrive(after) and scales.racks(after) >= scales.racks(replicas)
 
 
 def _leader_changes(outlook: Outlook, scales: _Scales, limit: int, taken: set[Place]) -> Iterator[Message]:

@@ -43,6 +43,9 @@ _LISTENER_ONLY = (
     "ssl.truststore.type",
 )
 """These change in a running broker only under a listener's prefix."""
+_ID_DIGITS_MAX = 10
+_SHOWN_LENGTH_MAX = 100
+"""of a name that is told back: the whole of a long one would make the message too long for its answer"""
 
 
 Change = tuple[str, int, str | None]
@@ -158,15 +161,25 @@ def broker_name_fault(node: Node, name: str) -> str | None:
     """Why a request about the broker `name` is not for this one; an empty name is the default of all."""
     if not name:
         return None
-    if not name.removeprefix("-").isdecimal():
-        return f"Node id must be an integer, but it is: {name}"
-    return None if int(name) == node.id else f"Unexpected broker id, expected {node.id}, but received {name}"
+    asked = _node_id(name)
+    if asked is None:
+        return f"Node id must be an integer, but it is: {name[:_SHOWN_LENGTH_MAX]}"
+    return None if asked == node.id else f"Unexpected broker id, expected {node.id}, but received {name}"
+
+
+def _node_id(name: str) -> int | None:
+    """As Kafka's: an int32, though of plain digits alone."""
+    digits = name.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _ID_DIGITS_MAX):
+        return None
+    found = int(name)
+    return found if -(1 << 31) <= found < 1 << 31 else None
 
 
 def _check_broker(
     image: Image, node: Node, name: str, after: Mapping[str, str], values: Mapping[str, str | None]
 ) -> None:
-    registered = name.isdecimal() and int(name) in image.brokers
+    registered = _node_id(name) in image.brokers
     fault = (None if registered else broker_name_fault(node, name)) or _dynamic_fault(after, bool(name))
     if fault is not None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, fault)

@@ -60,7 +60,8 @@ def _grown(image: Image, asked: CreatePartitionsTopic, random: Random) -> list[M
 def _replicas(image: Image, topic: Topic, asked: CreatePartitionsTopic, random: Random) -> list[list[int]]:
     now = len(topic.partitions)
     more = asked.count - now
-    factor = len(topic.partitions[0].replicas)
+    first = topic.partitions[0]
+    factor = len([one for one in first.replicas if one not in first.removing])
     if asked.assignments is None:
         return place(image, more, factor, random)
     if len(asked.assignments) != more:

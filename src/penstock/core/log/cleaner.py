@@ -32,6 +32,7 @@ def job_for(
     clean_offset: int | None,
     now_ms: int,
     map_bytes: int,
+    cuts: int,
 ) -> CleaningJob | None:
     """The next cleaning of this log, None where it is clean enough."""
     chosen = plan(
@@ -60,13 +61,26 @@ def job_for(
         now_ms=now_ms,
         map_bytes=map_bytes,
         budget_bytes=budget_bytes(config),
+        cuts=cuts,
     )
 
 
-def fits(segments: Segments, cleaned: Cleaned) -> bool:
-    """Whether everything that the job read is still a closed segment of the log."""
-    bases = [segment.base_offset for segment in segments.closed()]
-    return all(base in bases for group in cleaned.groups for base in group.replaced)
+def fitting(disk: Disk, segments: Segments, cleaned: Cleaned, interval: int) -> list[Segment] | None:
+    """The new segments. None where one is not there, whole, or where something that the job read is not a closed
+    segment of the log any more.
+
+    The helper of a broker that was killed may live on for a moment and write files of the same names: what lies there
+    may be removed, or written again from its beginning, after our own helper has ended."""
+    bases = {segment.base_offset for segment in segments.closed()}
+    if not all(base in bases for group in cleaned.groups for base in group.replaced):
+        return None
+    try:
+        directory = segments.active.directory
+        fresh = [Segment.open(disk, directory, group.base_offset, interval, names.CLEANED) for group in cleaned.groups]
+    except FileNotFoundError:
+        return None
+    written = [group.size_bytes for group in cleaned.groups]
+    return fresh if [segment.size for segment in fresh] == written else None
 
 
 def discard(disk: Disk, directory: str, cleaned: Cleaned) -> None:
@@ -75,11 +89,15 @@ def discard(disk: Disk, directory: str, cleaned: Cleaned) -> None:
             disk.remove(names.segment_file(directory, group.base_offset, kind) + names.CLEANED)
 
 
-def swap_in(disk: Disk, segments: Segments, cleaned: Cleaned, interval: int) -> tuple[list[Segment], list[str]]:
+def swap_in(disk: Disk, segments: Segments, cleaned: Cleaned, fresh: list[Segment]) -> tuple[list[Segment], list[str]]:
     """Put the new segments in place of those they were made from. Returns all segments of the log now, and the paths of
     the `.deleted` files."""
     directory = segments.active.directory
-    fresh = [Segment.open(disk, directory, group.base_offset, interval, names.CLEANED) for group in cleaned.groups]
+    # What a helper that was killed has left would have `leftovers.tidy` take these for unfinished.
+    own = {path for segment in fresh for path in segment.files()}
+    for path in [f"{directory}/{name}" for name in disk.list(directory) if name.endswith(names.CLEANED)]:
+        if path not in own:
+            disk.remove(path)
     for segment in fresh:
         segment.rename(names.SWAP)
     disk.sync_directory(directory)

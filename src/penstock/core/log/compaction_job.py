@@ -37,6 +37,8 @@ class CleaningJob(NamedTuple):
     """memory for the map of keys: the rest of a log with more keys is for the next pass."""
     budget_bytes: int
     """what one compressed batch may expand to."""
+    cuts: int
+    """How often the log had been cut when the job was made: what was written since may be other bytes."""
 
 
 class CleanedGroup(NamedTuple):
@@ -54,6 +56,8 @@ class Cleaned(NamedTuple):
     """where the next pass begins."""
     bytes_before: int
     bytes_after: int
+    cuts: int
+    """the job's"""
 
 
 def run(disk: Disk, job: CleaningJob) -> Cleaned:
@@ -81,7 +85,7 @@ def run(disk: Disk, job: CleaningJob) -> Cleaned:
     replaced = {base for each in written for base in each.replaced}
     stayed = sum(segment.size_bytes for segment in covered if segment.base_offset not in replaced)
     bytes_after = stayed + sum(each.size_bytes for each in written)
-    return Cleaned(tuple(written), offset_map.end_offset, bytes_before, bytes_after)
+    return Cleaned(tuple(written), offset_map.end_offset, bytes_before, bytes_after, job.cuts)
 
 
 def _write_groups(

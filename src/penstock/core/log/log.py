@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -17,6 +18,7 @@ from penstock.core.log.recover import Damage
 from penstock.core.log.repair import Repaired, Survey
 from penstock.core.log.rewrite import Writable, rewrite
 from penstock.core.log.scrub import Scrubbed, ScrubWork
+from penstock.core.log.segment import Segment
 from penstock.core.log.state import LogState
 from penstock.core.log.sync import SyncWork
 from penstock.core.log.timestamps import TimestampOffset
@@ -142,7 +144,7 @@ class Log(LogState):
         except BadBatch as fault:
             raise self._on_damage(offset, fault) from fault
         except OSError as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory}: reading failed: {error}") from error
+            raise self._unreadable(error) from error
 
     def find_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record as late as `timestamp`."""
@@ -150,12 +152,19 @@ class Log(LogState):
             return timestamps.find(self.segments, timestamp, self.start_offset)
         except BadBatch as fault:
             raise self._on_damage(self.start_offset, fault) from fault
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     def find_max_timestamp(self) -> TimestampOffset | None:
         try:
             return timestamps.largest(self.segments, self.start_offset)
         except BadBatch as fault:
             raise self._on_damage(self.start_offset, fault) from fault
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> KafkaError:
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory}: reading failed: {error}")
 
     def assign_epoch(self, epoch: int) -> None:
         """This broker leads from now on: its epoch begins at the end of the log, before anything is written."""
@@ -254,17 +263,21 @@ class Log(LogState):
                 clean_offset=self.clean_offset,
                 now_ms=now_ms,
                 map_bytes=map_bytes,
+                cuts=self._durability.cuts,
             )
         except BadBatch as fault:
             raise self._on_damage(self.start_offset, fault) from fault
 
     def on_cleaned(self, cleaned: Cleaned, now_ms: int) -> bool:
         """A cleaning has run: its segments take their places. False where the log was cut or dropped segments
-        meanwhile, and the cleaning is thrown away."""
-        if self.failure is not None or not cleaner.fits(self.segments, cleaned):
+        meanwhile, or where they are not as they were written, and the cleaning is thrown away."""
+        fresh: list[Segment] | None = None
+        if self.failure is None and cleaned.cuts == self._durability.cuts:
+            fresh = cleaner.fitting(self.disk, self.segments, cleaned, self.config.index_interval_bytes)
+        if fresh is None:
             cleaner.discard(self.disk, self.directory, cleaned)
             return False
-        self._changing_files(lambda: self._swap_in(cleaned, now_ms))
+        self._changing_files(partial(self._swap_in, cleaned, fresh, now_ms))
         return True
 
     def scrub(self) -> ScrubWork | None:
@@ -312,8 +325,10 @@ class Log(LogState):
         work = self._durability.work(self.end_offset, active.file, self.epochs)
         if work is not None and self.config.flush_messages > 1:
             # Worth a second sync where syncs are rare: damage in the tail is then told from a torn one.
-            active.write_sums()
-            work.files.append(active.sums.file)
+            # Not now is no harm: that file can be opened, written and synced the next time.
+            with suppress(OSError):
+                active.write_sums()
+                work.files.append(active.sums.file)
         return work
 
     def sync_due(self, now_ms: int) -> bool:

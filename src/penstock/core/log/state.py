@@ -211,8 +211,8 @@ class LogState:
         self.epochs.truncate_start(self.start_offset)
         self._durability.renamed()
 
-    def _swap_in(self, cleaned: Cleaned, now_ms: int) -> None:
-        kept, deleted = cleaner.swap_in(self.disk, self.segments, cleaned, self.config.index_interval_bytes)
+    def _swap_in(self, cleaned: Cleaned, fresh: list[Segment], now_ms: int) -> None:
+        kept, deleted = cleaner.swap_in(self.disk, self.segments, cleaned, fresh)
         self._doomed.add(now_ms + self.config.file_delete_delay_ms, deleted)
         self.segments.set(kept)
         self.clean_offset = cleaned.clean_offset

@@ -14,6 +14,7 @@ like one that compaction made. A segment without this file was written by Kafka.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple, cast
@@ -158,7 +159,14 @@ class Sums:
         return (self.stored_bytes + len(self.pending)) // ENTRY_BYTES
 
     def _entry(self, slot: int) -> Sum:
-        return Sum._make(_ENTRY.unpack(self._raw(slot, 1)))
+        return Sum._make(_ENTRY.unpack(self._whole(slot)))
+
+    def _whole(self, slot: int) -> bytes:
+        raw = self._raw(slot, 1)
+        if len(raw) < ENTRY_BYTES:
+            # A thread reads it, and meanwhile the log is cut.
+            raise OSError(errno.EIO, "the file is shorter than it was", self.path)
+        return raw
 
     def _raw(self, slot: int, count: int) -> bytes:
         at = slot * ENTRY_BYTES
@@ -172,7 +180,7 @@ class Sums:
         low, high = 0, self._count()
         while low < high:
             middle = (low + high) // 2
-            if cast(int, _ENTRY.unpack(self._raw(middle, 1))[0]) < position:
+            if cast(int, _ENTRY.unpack(self._whole(middle))[0]) < position:
                 low = middle + 1
             else:
                 high = middle

@@ -32,6 +32,9 @@ from penstock.core.raft.voters import Replica
 if TYPE_CHECKING:
     from penstock.core.raft.raft import Raft
 
+_EPOCH_MAX = 2**31 - 1
+"""the highest that there are: behind it nobody could stand any more"""
+
 
 def answer(raft: Raft, event: Received, now_ms: int) -> None:
     request = event.request
@@ -81,7 +84,7 @@ def _not_for_us(raft: Raft, request: Request) -> ErrorCode:
 def _vote(raft: Raft, vote: Vote, now_ms: int) -> VoteAnswer:
     if vote.epoch < raft.epoch:
         return VoteAnswer(raft.address(), error=ErrorCode.FENCED_LEADER_EPOCH)
-    if min(vote.candidate.id, vote.last_epoch, vote.end_offset) < 0 or vote.candidate.id == raft.me.id:
+    if not _makes_sense(vote) or vote.candidate.id == raft.me.id:
         return VoteAnswer(raft.address(), error=ErrorCode.INVALID_REQUEST)
     if not _is_meant(raft, vote.voter):
         return VoteAnswer(raft.address(), error=ErrorCode.INVALID_VOTER_KEY)
@@ -94,6 +97,14 @@ def _vote(raft: Raft, vote: Vote, now_ms: int) -> VoteAnswer:
     return VoteAnswer(raft.address(), granted)
 
 
+def _makes_sense(vote: Vote) -> bool:
+    """Who asks for a vote stands in a new epoch, above all that its log has; who asks whether it would get one does not
+    yet."""
+    if min(vote.candidate.id, vote.last_epoch, vote.end_offset) < 0 or vote.epoch >= _EPOCH_MAX:
+        return False
+    return vote.last_epoch <= vote.epoch if vote.pre_vote else vote.last_epoch < vote.epoch
+
+
 def _is_meant(raft: Raft, voter: Replica) -> bool:
     """A request that names the voter it is for must not be taken by what replaced that voter."""
     return voter.id in (NO_LEADER, raft.me.id) and voter.directory_id in (NO_ID, raft.me.directory_id)
@@ -104,7 +115,7 @@ def _begin_epoch(raft: Raft, begin: BeginEpoch, now_ms: int) -> EpochAnswer:
         return EpochAnswer(raft.address(), ErrorCode.FENCED_LEADER_EPOCH)
     if not _is_meant(raft, begin.voter):
         return EpochAnswer(raft.address(), ErrorCode.INVALID_VOTER_KEY)
-    if begin.leader_id == raft.me.id or begin.leader_id < 0:
+    if begin.leader_id == raft.me.id or begin.leader_id < 0 or begin.epoch >= _EPOCH_MAX:
         return EpochAnswer(raft.address(), ErrorCode.INVALID_REQUEST)
     host, port = (begin.endpoints[0].host, begin.endpoints[0].port) if begin.endpoints else ("", 0)
     raft.heed(Leader(begin.leader_id, begin.epoch, host, port), now_ms)
@@ -118,7 +129,7 @@ def _begin_epoch(raft: Raft, begin: BeginEpoch, now_ms: int) -> EpochAnswer:
 def _end_epoch(raft: Raft, end: EndEpoch, now_ms: int) -> EpochAnswer:
     if end.epoch < raft.epoch:
         return EpochAnswer(raft.address(), ErrorCode.FENCED_LEADER_EPOCH)
-    if end.leader_id == raft.me.id or end.leader_id < 0:
+    if end.leader_id == raft.me.id or end.leader_id < 0 or end.epoch >= _EPOCH_MAX:
         return EpochAnswer(raft.address(), ErrorCode.INVALID_REQUEST)
     raft.heed(Leader(end.leader_id, end.epoch), now_ms)
     if isinstance(raft.role, Follower) and raft.leader.id == end.leader_id:

@@ -26,6 +26,7 @@ def describe(raft: Raft, now_ms: int, wall_ms: int) -> DescribeQuorumResponse:
         partition.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return response
     later_ms = wall_ms - now_ms
+    role.forget_observers(raft, now_ms)
     for voter in raft.history.voters:
         known = role.progress_of(voter) or Progress()
         if voter.id == raft.me.id:

@@ -141,12 +141,14 @@ class Follower:
         raft.log.write_snapshot(self.snapshot, self.position, answer.data)
         self.position += len(answer.data)
         if self.position >= answer.size:
-            self._install(raft, self.snapshot)
+            self._install(raft, self.snapshot, now_ms)
             self.snapshot = None
 
-    def _install(self, raft: Raft, snapshot: SnapshotId) -> None:
+    def _install(self, raft: Raft, snapshot: SnapshotId, now_ms: int) -> None:
         controls = raft.log.install_snapshot(snapshot)
         if controls is None:
+            # Damaged where it lies, as it seems: it is fetched again, but not without end as fast as it can be sent.
+            raft.peers.pause(raft.leader.id, "fetch", now_ms + raft.settings.retry_backoff_ms)
             return
         raft.history.forget()
         for kind, value in controls:

@@ -165,14 +165,15 @@ class Leading:
         if known is not None:
             return known
         if len(self.replicas) >= QUORUM_REPLICAS_MAX:
-            self._forget_observers(raft, now_ms)
+            self.forget_observers(raft, now_ms)
         known = Progress()
         is_other = replica.id >= 0 and replica.id != raft.me.id
         if is_other and (len(self.replicas) < QUORUM_REPLICAS_MAX or raft.history.is_voter(replica)):
             self.replicas[replica] = known
         return known
 
-    def _forget_observers(self, raft: Raft, now_ms: int) -> None:
+    def forget_observers(self, raft: Raft, now_ms: int) -> None:
+        """Those that have been silent for long: they are gone, or are voters under another directory."""
         for replica, one in self.observers(raft).items():
             if now_ms - one.fetched_ms >= OBSERVER_SESSION_MS:
                 del self.replicas[replica]

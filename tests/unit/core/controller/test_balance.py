@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.base.ids import OFFSETS_TOPIC
-from penstock.core.controller.balance import Limits, decide_balance
+from penstock.base.ids import LOST_DIRECTORY, OFFSETS_TOPIC
+from penstock.core.controller.balance import Limits, _Gap, decide_balance
 from penstock.core.metadata.image import Image
 from penstock.protocol.generated.partition_change_record import PartitionChangeRecord
 from penstock.protocol.generated.register_broker_record import RegisterBrokerRecord
@@ -177,11 +177,43 @@ def test_racks_are_never_fewer_than_before():
     assert balanced(image)
 
 
+def test_copies_that_racks_keep_where_they_are_are_not_weighed_for_every_pair_of_brokers(monkeypatch):
+    """A cluster whose racks are not alike cannot be evened, and is looked at every minute."""
+    weighed: list[int] = []
+    gain = _Gap.gain
+
+    def counted(gap: _Gap, size: int) -> float:
+        weighed.append(size)
+        return gain(gap, size)
+
+    monkeypatch.setattr(_Gap, "gain", counted)
+    image = in_racks(cluster(*[partition([1, 2 + at % 3]) for at in range(30)]), ["a", "b", "b", "b"])
+    assert balanced(image, limits=PLENTY._replace(leaders=0)) == []
+    assert weighed == []
+
+
 def test_what_lies_on_a_broker_that_is_away_stays_there():
     """And so do its other copies: a move ends when all are in sync, and would double them until then."""
     image = cluster(*[partition([1, 2], [1]) for _ in range(4)], *[partition([1])] * 2, alive=(1, 3, 4))
     moved = balanced(image)
     assert [(one.partition_id, one.removing_replicas) for one in moved] == [(4, [1]), (5, [1])]
+
+
+def test_a_copy_that_is_out_of_sync_keeps_the_others_where_they_are_but_may_leave_itself():
+    """Its broker is there, and may have lost it until it restarts: the move of another copy would not end."""
+    lost = [partition([1, 2], [1]) for _ in range(4)]
+    assert {tuple(one.removing_replicas) for one in balanced(cluster(*lost))} == {(2,)}
+    assert balanced(cluster(*lost, alive=(1, 2))) == []
+    assert balanced(cluster(*lost, partition([1]), partition([1]), alive=(1, 2)))[0].partition_id == 4
+
+
+def test_what_waits_for_a_copy_that_its_broker_has_lost_does_not_keep_the_rest():
+    waiting = partition([4, 2, 1], [1], adding=[4], removing=[1])
+    stuck = waiting._replace(directories=(directory(4), LOST_DIRECTORY, directory(1)))
+    many = [partition([1]) for _ in range(9)]
+    two = PLENTY._replace(moves=2)
+    assert balanced(cluster(waiting, waiting, *many), limits=two) == []
+    assert len(balanced(cluster(stuck, stuck, *many), limits=two)) == 2
 
 
 def test_a_leader_changes_only_to_a_replica_in_sync():

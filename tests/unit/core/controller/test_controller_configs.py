@@ -121,6 +121,24 @@ def test_a_change_that_kafka_refuses_is_refused_with_its_code(image, node, resou
     assert says in (answer.error_message or "")
 
 
+NO_NODE_IDS = ["9" * 32_767, "9" * 5_000, "-" + "9" * 5_000, "2147483648", "٣", "--1", "-"]
+
+
+@pytest.mark.parametrize("name", NO_NODE_IDS)
+def test_a_broker_whose_name_is_no_node_id_is_refused_alone(image, node, name):
+    result = alter(image, node, ask(BROKER, name, ("max.connections", SET, "5")), ask(BROKER, "1"))
+    refused, other = result.response.responses
+    assert (refused.error_code, other.error_code) == (ErrorCode.INVALID_REQUEST, 0)
+    shown = describe_configs(image, node, DescribeConfigsRequest(resources=[described(name), described("1")]))
+    refused, other = shown.results
+    assert (refused.error_code, other.error_code) == (ErrorCode.INVALID_REQUEST, 0)
+    assert result.response.encode(0) and shown.encode(1)
+
+
+def described(broker: str) -> DescribeConfigsResource:
+    return DescribeConfigsResource(resource_type=BROKER, resource_name=broker, configuration_keys=None)
+
+
 def test_one_bad_resource_leaves_the_others_alone(image, node):
     good, bad = ask(GROUP, "g", ("share.auto.offset.reset", SET, "earliest")), ask(TOPIC, "orders", ("nope", SET, "1"))
     result = alter(image, node, bad, good)

@@ -30,6 +30,7 @@ from penstock.protocol.generated.create_topics_request import (
 from penstock.protocol.generated.delete_topics_request import DeleteTopicsRequest, DeleteTopicState
 from penstock.protocol.generated.partition_record import PartitionRecord
 from penstock.protocol.generated.topic_record import TopicRecord
+from tests.unit.core.controller import moves
 
 
 def new(name: str, partitions: int = 1, factor: int = 1, **configs: str | None) -> CreatableTopic:
@@ -243,6 +244,16 @@ def test_partitions_that_cannot_be_added_are_refused(with_topic, random, name, c
     asked = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=name, count=count, assignments=rows)])
     result = decide_create_partitions(with_topic(new("orders", 2)), asked, random)
     assert (result.response.results[0].error_code, result.records) == (code, [])
+
+
+def test_partitions_added_during_a_move_have_as_many_replicas_as_it_ends_with(random):
+    image = moves.cluster(moves.partition([4, 1, 2, 3], [1, 2, 3], adding=[4], removing=[1]))
+    chosen = CreatePartitionsAssignment(broker_ids=[1, 2, 3])
+    for assignments in (None, [chosen]):
+        topic = CreatePartitionsTopic(name="orders", count=2, assignments=assignments)
+        result = decide_create_partitions(image, CreatePartitionsRequest(topics=[topic]), random)
+        assert result.response.results[0].error_code == 0
+        assert [len(one.replicas) for one in result.records] == [3]
 
 
 @pytest.mark.parametrize("name", [OFFSETS_TOPIC, TRANSACTIONS_TOPIC])

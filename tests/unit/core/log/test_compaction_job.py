@@ -158,7 +158,7 @@ class Log:
         )
         if planned is None:
             return None
-        return CleaningJob(DIRECTORY, planned, self.aborted, self.producers, self.config, now_ms, map_bytes, 1 << 20)
+        return CleaningJob(DIRECTORY, planned, self.aborted, self.producers, self.config, now_ms, map_bytes, 1 << 20, 0)
 
     def clean(self, now_ms: int, map_bytes: int = 1 << 20) -> Cleaned | None:
         job = self.job(now_ms, map_bytes)

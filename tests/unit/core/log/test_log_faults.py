@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import errno
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -116,6 +117,20 @@ def test_a_failed_read_is_answered_and_hurts_nobody() -> None:
         log.read(0, 1000, limit_offset=10)
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert log.read(0, 1000, limit_offset=10)
+
+
+@pytest.mark.parametrize("find", [lambda log: log.find_timestamp(NOW_MS), Log.find_max_timestamp])
+def test_a_failed_read_is_answered_where_an_offset_is_looked_for_by_its_time(find: Callable[[Log], object]) -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk, segment_bytes=200)
+    for _ in range(10):
+        append(log)
+    log.segments[0].cool()
+    disk.fail_next("open", errno.EIO)
+    with pytest.raises(KafkaError, match="reading failed") as refused:
+        find(log)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert find(log)
 
 
 def test_a_failed_roll_is_final() -> None:

@@ -341,6 +341,58 @@ def test_a_cleaning_of_segments_that_are_gone_is_thrown_away() -> None:
     assert not any(path.endswith(".cleaned") for path in disk.files)
 
 
+def cleaned_beside(disk: SimDisk) -> tuple[Log, compaction_job.Cleaned]:
+    """A log, and a cleaning of it that waits to be taken."""
+    log = new_log(disk, segment_bytes=500, cleanup_policy=("compact",))
+    for number in range(12):
+        put(log, key=b"%d" % (number % 3))
+    work = log.unsynced()
+    assert work is not None
+    work.run()
+    log.on_synced(work)
+    job = log.cleaning(NOW_MS, log.end_offset, 1 << 20)
+    assert job is not None
+    return log, compaction_job.run(disk, job)
+
+
+@pytest.mark.parametrize("meanwhile", ["cut", "gone"])
+def test_a_cleaned_segment_that_is_not_as_it_was_written_is_thrown_away(meanwhile: str) -> None:
+    """Another helper begins on the same file before the outcome of ours is taken."""
+    disk = SimDisk(Random(1))
+    log, cleaned = cleaned_beside(disk)
+    path = f"t-0/{cleaned.groups[0].base_offset:020d}.log.cleaned"
+    if meanwhile == "cut":
+        disk.open(path).truncate(0)
+    else:
+        disk.remove(path)
+    assert not log.on_cleaned(cleaned, NOW_MS)
+    assert log.failure is None
+    assert offsets_from(log, 0) == list(range(12))
+    assert not any(path.endswith(".cleaned") for path in disk.files)
+
+
+def test_a_cleaning_of_a_log_that_was_cut_and_has_grown_again_is_thrown_away() -> None:
+    disk = SimDisk(Random(1))
+    log, cleaned = cleaned_beside(disk)
+    before = bases(log)
+    log.truncate(1)
+    for number in range(11):
+        put(log, key=b"another %d" % number, size=100 - len(b"another"))
+    assert bases(log) == before
+    assert not log.on_cleaned(cleaned, NOW_MS)
+    assert offsets_from(log, 0) == list(range(12))
+
+
+def test_what_a_killed_helper_left_is_removed_before_a_swap() -> None:
+    """Otherwise a crash in the swap would have the new segments taken for unfinished, and the old ones are gone."""
+    disk = SimDisk(Random(1))
+    log, cleaned = cleaned_beside(disk)
+    disk.open(f"t-0/{1:020d}.log.cleaned", create=True)
+    assert log.on_cleaned(cleaned, NOW_MS)
+    assert not any(path.endswith(".cleaned") for path in disk.files)
+    assert offsets_from(log, 0) == [7, 8, 9, 10, 11]
+
+
 @pytest.mark.parametrize("under_way", [False, True], ids=["between two pieces", "while a piece is read"])
 @pytest.mark.parametrize("pieces", range(1, 6))
 def test_a_scrub_is_not_misled_by_a_compaction(monkeypatch: pytest.MonkeyPatch, pieces: int, under_way: bool) -> None:

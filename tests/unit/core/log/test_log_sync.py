@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from random import Random
 
 from penstock.core.log.config import LogConfig
@@ -70,3 +71,17 @@ def test_what_was_synced_beside_appends_survives_a_crash() -> None:
         disk.crash()
         again = Log.open(disk, "t-0", CONFIG, now_ms=NOW_MS, recovery_point=log.recovery_point)
         assert offsets(again) == list(range(18)), seed
+
+
+def test_a_sync_does_without_the_checksum_file_where_that_cannot_be_opened() -> None:
+    disk = SimDisk(Random(1))
+    log = Log.open(disk, "t-0", LogConfig(), now_ms=NOW_MS)
+    append(log)
+    for _ in range(2):
+        disk.fail_next("open", errno.EMFILE, path_contains=".sums")
+    sync(log)
+    assert log.synced_offset == 1
+    append(log)
+    disk.calm()
+    sync(log)
+    assert log.segments.active.sums.stored_bytes, "it is written with the next"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.base.errors import ErrorCode
 from penstock.core.raft.rpc import (
     BeginEpoch,
@@ -204,6 +206,25 @@ def test_an_old_epoch_is_fenced():
     assert bench.ask(Fetch(2, voter(3).replica, 0, 0)).error is ErrorCode.FENCED_LEADER_EPOCH
     assert bench.ask(Fetch(4, voter(3).replica, 0, 0)).error is ErrorCode.UNKNOWN_LEADER_EPOCH
     assert bench.ask(Fetch(3, voter(3).replica, 0, 0)).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(
+    ("epoch", "end", "pre_vote"),
+    [(2**31 - 1, (0, 0), False), (2**31 - 1, (0, 0), True), (5, (5, 9), False), (5, (6, 9), True)],
+    ids=["last epoch", "last epoch, pre-vote", "log in the epoch asked for", "log beyond it, pre-vote"],
+)
+def test_a_vote_that_nobody_could_ask_for_changes_nothing(epoch: int, end: tuple[int, int], pre_vote: bool):
+    bench = Bench()
+    answer = bench.vote(2, epoch, pre_vote=pre_vote, end=end)
+    assert (answer.error, bench.raft.epoch) == (ErrorCode.INVALID_REQUEST, 0)
+
+
+def test_the_last_epoch_that_fits_is_nobody_s():
+    """Stored, it would leave a voter that can never stand again."""
+    bench, last = Bench(), 2**31 - 1
+    assert bench.ask(BeginEpoch(last, 2, (), voter(1).replica)).error is ErrorCode.INVALID_REQUEST
+    assert bench.ask(EndEpoch(last, 2, (), ())).error is ErrorCode.INVALID_REQUEST
+    assert bench.raft.epoch == 0
 
 
 def test_an_answer_that_comes_too_late_is_dropped():

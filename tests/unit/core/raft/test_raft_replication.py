@@ -295,6 +295,8 @@ def test_a_snapshot_that_came_damaged_is_fetched_again():
     (send,) = bench.sent(FetchSnapshot)
     bench.answer(send, SnapshotAnswer(Leader(2, 4), snapshot, size=9, position=0, data=b"not a one"))
     assert (bench.log.end_offset, bench.log.snapshot) == (0, None)
+    assert bench.sent(Fetch) == [], "the leader may have no other for a while: it is not asked without end"
+    bench.tick(bench.settings.retry_backoff_ms)
     (send,) = bench.sent(Fetch)
     assert send.request.offset == 0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.base.errors import ErrorCode
+from penstock.core.raft.describe import describe
+from penstock.core.raft.leader import OBSERVER_SESSION_MS
 from penstock.core.raft.rpc import (
     AddVoter,
     BeginEpoch,
@@ -31,6 +33,11 @@ def leading() -> Bench:
 
 def ids(bench: Bench) -> list[int]:
     return [one.id for one in bench.raft.history.voters]
+
+
+def observers(bench: Bench) -> list[int]:
+    answer = describe(bench.raft, bench.clock.now_ms, bench.clock.now_ms)
+    return [one.replica_id for one in answer.topics[0].partitions[0].observers]
 
 
 def commit(bench: Bench) -> None:
@@ -186,3 +193,15 @@ def test_an_observer_stands_for_nothing():
     bench.tick(10_000)
     assert bench.raft.role.name == "unattached"
     assert bench.raft.epoch == 4
+
+
+def test_an_observer_that_is_gone_is_described_no_more():
+    bench = Bench()
+    bench.lead()
+    bench.fetch(9)
+    assert observers(bench) == [9]
+    for _ in range(OBSERVER_SESSION_MS // 1_000):
+        bench.clock.now_ms += 1_000
+        bench.fetch(2)
+    bench.fetch(8)
+    assert observers(bench) == [8]

@@ -1,6 +1,7 @@
 """DeleteRecords 0-2 (KIP-107): move a partition's start forward; -1 means up to the watermark.
 
-The answer waits until every copy that is alive has followed, or the request's time is over.
+The answer waits until every copy that is alive has followed, or the request's time is over. Internal topics
+are refused.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.ids import INTERNAL_TOPICS
 from penstock.broker.deleting import Deletion, begin, finish
 from penstock.broker.network.session import Session
 from penstock.core.security.acl import Operation, Resource
@@ -41,6 +43,10 @@ def _begin(session: Session, topic: str, asked: DeleteRecordsPartition) -> tuple
     try:
         if not session.allows(Operation.DELETE, Resource.TOPIC, topic):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if topic in INTERNAL_TOPICS:
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is internal: its coordinators decide what is deleted of it"
+            )
         offset = None if asked.offset == _TO_THE_WATERMARK else asked.offset
         return index, begin(session.services.partitions, topic, index, offset)
     except KafkaError as fault:

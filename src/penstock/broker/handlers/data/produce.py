@@ -206,13 +206,14 @@ class _Wait:
         self._header = header
         self._to_all = call.acks == _ACKS_ALL
         self._answers = answers
-        self._open = {partition: end for partition, end in waits if not self._reached(partition, end)}
+        ends = {partition: end for partition, end in waits if not self._reached(partition, end)}
         self._timer = asyncio.get_running_loop().call_later(max(call.timeout_ms, 0) / 1000, self._expire)
-        self.reply.abandon = self._timer.cancel
+        self.reply.abandon = self._abandon
         waiters: Waiters = session.services.waiters
         wait = waiters.when_passed if self._to_all else waiters.when_synced
-        for partition, end in self._open.items():
-            wait(partition, end, partial(self._passed, partition))
+        self._open = {
+            partition: wait(partition, end, partial(self._passed, partition)) for partition, end in ends.items()
+        }
         if not self._open:
             self._finish()
 
@@ -222,7 +223,7 @@ class _Wait:
     def _passed(self, partition: Partition) -> None:
         if self.reply.done or partition not in self._open:
             return
-        end = self._open.pop(partition)
+        end, _ = self._open.pop(partition)
         leading = partition.leading
         if leading is None:
             self._fail(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -237,7 +238,19 @@ class _Wait:
         if not self.reply.done:
             for partition in self._open:
                 self._fail(partition, ErrorCode.REQUEST_TIMED_OUT)
+            self._wait_no_more()
             self._finish()
+
+    def _abandon(self) -> None:
+        self._timer.cancel()
+        self._wait_no_more()
+
+    def _wait_no_more(self) -> None:
+        """A watermark may stand still for hours, and every retry waits for it anew."""
+        waiters: Waiters = self._session.services.waiters
+        for partition, entry in self._open.items():
+            waiters.forget(partition, entry)
+        self._open.clear()
 
     def _fail(self, partition: Partition, code: ErrorCode) -> None:
         """What was appended may not be promised: say so instead of its offset."""
@@ -250,4 +263,5 @@ class _Wait:
 
     def _finish(self) -> None:
         self._timer.cancel()
+        self.reply.abandon = None  # or each of the two would keep the other until the garbage is collected
         self.reply.complete([_encoded(self._session, self._header, self._answers, self._refused)])

@@ -15,4 +15,4 @@ from penstock.protocol.generated.add_raft_voter_request import AddRaftVoterReque
 
 
 async def handle(session: Session, header: RequestHeader, request: AddRaftVoterRequest) -> Any:
-    return await ask_quorum(session, request, Operation.ALTER)
+    return await ask_quorum(session, header, request, Operation.ALTER)

@@ -11,4 +11,4 @@ from penstock.protocol.generated.begin_quorum_epoch_request import BeginQuorumEp
 
 
 async def handle(session: Session, header: RequestHeader, request: BeginQuorumEpochRequest) -> Any:
-    return await ask_quorum(session, request)
+    return await ask_quorum(session, header, request)

@@ -7,13 +7,15 @@ directory and where the voters listen.
 from __future__ import annotations
 
 from penstock.base.errors import ErrorCode
-from penstock.base.ids import METADATA_TOPIC
+from penstock.base.ids import METADATA_TOPIC, NO_ID
 from penstock.broker.network.session import Session
 from penstock.core.raft.describe import describe
 from penstock.core.security.acl import Operation, Resource
 from penstock.protocol.frames import RequestHeader
 from penstock.protocol.generated.describe_quorum_request import DescribeQuorumRequest
 from penstock.protocol.generated.describe_quorum_response import DescribeQuorumResponse, PartitionData, TopicData
+
+_DIRECTORIES_FROM = 2
 
 
 def handle(session: Session, header: RequestHeader, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
@@ -23,7 +25,17 @@ def handle(session: Session, header: RequestHeader, request: DescribeQuorumReque
     if asked != [(METADATA_TOPIC, 0)]:
         return _unknown(request)
     services = session.services
-    return describe(services.quorum.raft, services.clock.monotonic_ms(), services.clock.wall_ms())
+    response = describe(services.quorum.raft, services.clock.monotonic_ms(), services.clock.wall_ms())
+    return response if header.api_version >= _DIRECTORIES_FROM else _without_directories(response)
+
+
+def _without_directories(response: DescribeQuorumResponse) -> DescribeQuorumResponse:
+    response.nodes = []
+    for topic in response.topics:
+        for one in topic.partitions:
+            for replica in (*one.current_voters, *one.observers):
+                replica.replica_directory_id = NO_ID
+    return response
 
 
 def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:

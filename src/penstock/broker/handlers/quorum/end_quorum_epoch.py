@@ -11,4 +11,4 @@ from penstock.protocol.generated.end_quorum_epoch_request import EndQuorumEpochR
 
 
 async def handle(session: Session, header: RequestHeader, request: EndQuorumEpochRequest) -> Any:
-    return await ask_quorum(session, request)
+    return await ask_quorum(session, header, request)

@@ -15,4 +15,4 @@ from penstock.protocol.generated.fetch_request import FetchRequest
 
 
 async def handle(session: Session, header: RequestHeader, request: FetchRequest) -> Any:
-    return await ask_quorum(session, request)
+    return await ask_quorum(session, header, request)

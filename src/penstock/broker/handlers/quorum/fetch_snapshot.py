@@ -11,4 +11,4 @@ from penstock.protocol.generated.fetch_snapshot_request import FetchSnapshotRequ
 
 
 async def handle(session: Session, header: RequestHeader, request: FetchSnapshotRequest) -> Any:
-    return await ask_quorum(session, request)
+    return await ask_quorum(session, header, request)

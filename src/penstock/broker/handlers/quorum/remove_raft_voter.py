@@ -12,4 +12,4 @@ from penstock.protocol.generated.remove_raft_voter_request import RemoveRaftVote
 
 
 async def handle(session: Session, header: RequestHeader, request: RemoveRaftVoterRequest) -> Any:
-    return await ask_quorum(session, request, Operation.ALTER)
+    return await ask_quorum(session, header, request, Operation.ALTER)

@@ -11,4 +11,4 @@ from penstock.protocol.generated.update_raft_voter_request import UpdateRaftVote
 
 
 async def handle(session: Session, header: RequestHeader, request: UpdateRaftVoterRequest) -> Any:
-    return await ask_quorum(session, request)
+    return await ask_quorum(session, header, request)

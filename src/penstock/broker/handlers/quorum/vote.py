@@ -11,4 +11,4 @@ from penstock.protocol.generated.vote_request import VoteRequest
 
 
 async def handle(session: Session, header: RequestHeader, request: VoteRequest) -> Any:
-    return await ask_quorum(session, request)
+    return await ask_quorum(session, header, request)
