@@ -233,8 +233,7 @@ class Quorum:
             return await answered
         finally:
             del self._asked[token]
-            if answered.done() and not answered.cancelled():
-                answered.exception()  # taken: whoever broke the turn hears of that, and does not wait for an answer
+            _take(answered)
 
     async def _ask_if_reachable(self, request: Request) -> Answer:
         """A voter that the others cannot reach would be a voice lost: it is tried before it becomes one."""
@@ -363,7 +362,11 @@ class Quorum:
             self._replay.own.append(Own(batch, len(buf)))
             self._proposals.add(last_offset, committed)
 
-        self._turn(act)
+        try:
+            self._turn(act)
+        except BaseException:
+            _take(committed)
+            raise
         if self._failure is not None and not committed.done():
             committed.set_exception(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
 
@@ -487,3 +490,9 @@ class Quorum:
     def _is_told(self) -> bool:
         role = self._raft.role
         return not isinstance(role, Resigned) or role.is_told(self._raft)
+
+
+def _take(promised: asyncio.Future[Any]) -> None:
+    """Whoever breaks a turn hears of that, and does not wait for what the turn was to bring."""
+    if promised.done() and not promised.cancelled():
+        promised.exception()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import errno
+import gc
 from collections.abc import Awaitable, Callable
 from random import Random as Chance
 from typing import TypeVar
@@ -430,17 +430,26 @@ def test_a_bug_in_a_turn_leaves_nobody_waiting(bench):
     bench.run(break_down, close=False)
 
 
-def test_who_asks_and_breaks_the_turn_is_told_of_the_bug_alone(bench, monkeypatch):
+async def _ask(quorum: Quorum) -> None:
+    await quorum.ask(RemoveVoter(Replica(2, bytes(16))))
+
+
+async def _propose(quorum: Quorum) -> None:
+    await quorum.propose(topic("orders"))
+
+
+@pytest.mark.parametrize(("begin", "step"), [(_ask, "step"), (_propose, "ready")])
+def test_who_breaks_the_turn_is_told_of_the_bug_alone(bench, monkeypatch, begin, step: str):
     async def break_down(quorum: Quorum) -> None:
         untaken: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: untaken.append(context))
 
-        def bug(event: object, now_ms: int) -> None:
+        def bug(*_: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(quorum.raft, "step", bug)
+        monkeypatch.setattr(quorum.raft, step, bug)
         with pytest.raises(ZeroDivisionError):
-            await quorum.ask(RemoveVoter(Replica(2, bytes(16))))
+            await begin(quorum)
         gc.collect()
         assert untaken == []
 
