@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from penstock.base.errors import KafkaError
+from penstock.base.errors import ErrorCode, KafkaError
 from penstock.base.ports import Clock
 from penstock.broker.helper_process import CleaningFailed, LogDamaged
 from penstock.broker.journal import Journal
@@ -56,13 +56,10 @@ class Cleaning:
             if not self._is_held(partition) or partition.log is not cleaned_log:
                 return
             done = cleaned_log.on_cleaned(cleaned, self._clock.wall_ms())
-        except (LogDamaged, BadBatch) as fault:
-            self._uncleanable[partition] = None
-            log.error("a log is damaged and is not compacted", partition=str(partition.name), fault=str(fault))
-            return
-        except (CleaningFailed, KafkaError, OSError, WriteRefused) as fault:
-            log.error("a log could not be compacted", partition=str(partition.name), fault=str(fault))
-            self._not_now(partition)
+        except (BadBatch, CleaningFailed, KafkaError, OSError, WriteRefused) as fault:
+            if self._is_held(partition) and partition.log is cleaned_log:
+                is_damage = isinstance(fault, LogDamaged | BadBatch) and not cleaned_log.was_cut_since(job)
+                self._failed_at(partition, fault, is_damage)
             return
         if not done:
             log.info("a compaction was thrown away: the log has changed meanwhile", partition=str(partition.name))
@@ -77,6 +74,14 @@ class Cleaning:
             bytes_before=cleaned.bytes_before,
             bytes_after=cleaned.bytes_after,
         )
+
+    def _failed_at(self, partition: Partition, fault: Exception, is_damage: bool) -> None:
+        if is_damage:
+            self._uncleanable[partition] = None
+            log.error("a log is damaged and is not compacted", partition=str(partition.name), fault=str(fault))
+        else:
+            log.error("a log could not be compacted", partition=str(partition.name), fault=str(fault))
+            self._not_now(partition)
 
     def _is_held(self, partition: Partition) -> bool:
         return self._partitions.get(partition.name.topic, partition.name.partition) is partition
@@ -97,8 +102,8 @@ class Cleaning:
             try:
                 job = partition.log.cleaning(now_ms, partition.high_watermark, self._map_bytes)
             except (KafkaError, OSError) as fault:
-                log.error("a log cannot be compacted", partition=str(partition.name), fault=str(fault))
-                self._not_now(partition)
+                is_damage = isinstance(fault, KafkaError) and fault.code is ErrorCode.CORRUPT_MESSAGE
+                self._failed_at(partition, fault, is_damage)
                 continue
             if job is not None and (best is None or job.plan.dirty_ratio > best[1].plan.dirty_ratio):
                 best = (partition, job)

@@ -3,7 +3,8 @@
 What was appended before a sync started is durable when it ends; one sync covers any number of requests. Several lanes
 sync different logs at the same time, for a disk does more of them together than one after the other; a log is in one
 lane at a time, so that its syncs end in order. The first failed sync of a log is final: the kernel may have dropped the
-pages, and a second try would lie.
+pages, and a second try would lie. Where the process is short of descriptors and a file cannot even be opened, nothing
+was tried: that log's turn comes again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from penstock.base.limits import SYNC_LANES
 from penstock.base.ports import Jobs
 from penstock.broker.journal import Journal
 from penstock.core.log.log import Log
+from penstock.core.log.segment import SHORTAGES
 from penstock.core.log.sync import SyncWork
 from penstock.core.replication.partition import Partition
 
 log = Journal(__name__)
+
+AGAIN_MS = 1_000
+"""after a shortage"""
 
 _Lane = list[tuple[Partition, Log, SyncWork]]
 """with the log that the work is of: a damaged one may be opened again meanwhile"""
@@ -30,7 +35,9 @@ class GroupCommit:
         self._synced = synced
         self._wanted: dict[Partition, None] = {}
         self._syncing: set[Partition] = set()
-        """Invariant: each of them is in one lane."""
+        """Invariant: each of them is in one lane. What is in a lane and not here is gone: nobody hears how it ended."""
+        self._delayed: dict[Partition, None] = {}
+        """whose files could not be opened"""
         self._lanes = 0
         """that are at work"""
         self._scheduled = False
@@ -47,6 +54,8 @@ class GroupCommit:
     def forget(self, partition: Partition) -> None:
         """Its copy is gone from here: what is in it need not be durable any more."""
         self._wanted.pop(partition, None)
+        self._delayed.pop(partition, None)
+        self._syncing.discard(partition)
 
     async def drained(self) -> None:
         """Until no sync runs and none is wanted."""
@@ -78,8 +87,11 @@ class GroupCommit:
             try:
                 work = partition.log.unsynced()
             except OSError as fault:  # a file is opened where it was closed for want of use
-                _fail(partition, partition.log, fault)
-                failed.append(partition)
+                if fault.errno in SHORTAGES:
+                    self._delay(partition, fault)
+                else:
+                    _fail(partition, partition.log, fault)
+                    failed.append(partition)
                 continue
             if work is not None:
                 lane.append((partition, partition.log, work))
@@ -92,14 +104,28 @@ class GroupCommit:
     def _done(self, lane: _Lane, outcome: list[OSError | None] | BaseException) -> None:
         assert not isinstance(outcome, BaseException), outcome
         self._lanes -= 1
+        held = [partition in self._syncing for partition, _, _ in lane]
         self._syncing.difference_update(partition for partition, _, _ in lane)
-        for (partition, synced, work), fault in zip(lane, outcome, strict=True):
+        for (partition, synced, work), fault, is_held in zip(lane, outcome, held, strict=True):
+            if not is_held:
+                continue
             if fault is None:
                 synced.on_synced(work)
             else:
                 _fail(partition, synced, fault)
             self._synced(partition)
         self._start()
+
+    def _delay(self, partition: Partition, fault: OSError) -> None:
+        if not self._delayed:
+            log.warning("a log waits for its sync", partition=str(partition.name), fault=str(fault))
+            asyncio.get_running_loop().call_later(AGAIN_MS / 1000, self._try_again)
+        self._delayed[partition] = None
+
+    def _try_again(self) -> None:
+        delayed, self._delayed = self._delayed, {}
+        for partition in delayed:
+            self.want(partition)
 
     def _rest(self) -> None:
         idle, self._idle = self._idle, []

@@ -84,7 +84,7 @@ class MetadataLog:
         if at < self.log.start_offset:
             raise ConfigFault(
                 f"log.dirs: the metadata log begins at offset {self.log.start_offset} and no snapshot reaches there; "
-                "restore the directory from a copy"
+                "restore the directory from a copy (unreadable ones end in .damaged)"
             )
         if found is not None and (at > self.log.end_offset or self._contradicts(found.id)):
             # The snapshot is durable and the log behind it is lost: go on from the snapshot, as Kafka does.

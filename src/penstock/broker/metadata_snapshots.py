@@ -67,7 +67,10 @@ class MetadataSnapshots:
             except DecodeError as fault:
                 # Under its name it would be handed to replicas that need one.
                 self._disk.rename(self._path(one), f"{self._path(one)}{_DAMAGED}")
-                log.warning("a snapshot of the metadata is unreadable: an older one is taken", fault=str(fault))
+                log.warning(
+                    "a snapshot of the metadata is unreadable and set aside: an older one is looked for",
+                    fault=str(fault),
+                )
                 continue
             self._last_offset = one.offset - 1
             return Loaded(one, content)

@@ -1,4 +1,7 @@
-"""Addresses as people write them: `host`, `host:port`, `[v6]:port`, several separated by commas."""
+"""Addresses as people write them: `host`, `host:port`, `[v6]:port`, several separated by commas.
+
+A listener's protocol in front, as in `PLAINTEXT://host:port`, is left out: what a connection is like is said elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ def parse(bootstrap: str | Sequence[str]) -> list[tuple[str, int]]:
 
 
 def _parse_one(text: str) -> tuple[str, int]:
-    if text.startswith("["):
-        host, _, port = text[1:].partition("]")
+    _, _, place = text.rpartition("://")
+    if place.startswith("["):
+        host, _, port = place[1:].partition("]")
         port = port.removeprefix(":")
     else:
-        host, _, port = text.partition(":")
+        host, _, port = place.partition(":")
     if not host or (port and not port.isdigit()):
         raise ValueError(f"{text!r} is no address; write host:port, for example localhost:{DEFAULT_PORT}")
     return host, int(port) if port else DEFAULT_PORT

@@ -53,7 +53,8 @@ Listener = Callable[[Any], None]
 
 class Client:
     """A client of one cluster. `bootstrap`: "host:port,host:port". `security` holds for every broker of it. `allocate`:
-    memory for large answers, where the caller has a cheaper kind."""
+    memory for large answers, where the caller has a cheaper kind. `run_limit_ms`: how long a talk may take with all its
+    attempts, connections included; TimedOut then."""
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class Client:
         response_bytes_max: int = REQUEST_BYTES_MAX,
         security: Security = PLAINTEXT,
         allocate: Allocate = zeroed,
+        run_limit_ms: int | None = None,
     ) -> None:
         self.cluster = Cluster(parse(bootstrap))
         self._client_id = client_id
@@ -73,10 +75,20 @@ class Client:
         self._links: dict[tuple[int, str], Link] = {}
         self._selector = selectors.DefaultSelector()
         self._chance = random.Random()
+        self._run_limit_ms = run_limit_ms
+        self._run_end_ms: int | None = None
         self._closed = False
 
     def run(self, talk: Conversation[T], listener: Listener | None = None) -> T:
         """Carry out a talk to its end; events for the application go to `listener`."""
+        if self._run_limit_ms is not None:
+            self._run_end_ms = _now_ms() + self._run_limit_ms
+        try:
+            return self._carry_through(talk, listener)
+        finally:
+            self._run_end_ms = None
+
+    def _carry_through(self, talk: Conversation[T], listener: Listener | None) -> T:
         reply: Any = None
         error: KafkaError | None = None
         while True:
@@ -88,6 +100,9 @@ class Client:
             try:
                 reply = self._carry_out(effect, listener)
             except KafkaError as refused:
+                if self._is_over():
+                    talk.close()
+                    raise
                 error = refused
 
     def request(self, node: int | None, message: Message, *, timeout_ms: int = 30_000) -> Any:
@@ -199,8 +214,12 @@ class Client:
 
     def _pump(self, timeout_ms: int | None) -> None:
         """Write what can be written, read what is there; wait at most that long for something to do."""
+        if self._is_over():
+            raise TimedOut(f"no answer within {self._run_limit_ms} ms")
         now_ms = _now_ms()
         deadlines = [d for link in self._links.values() if (d := link.connection.deadline_ms()) is not None]
+        if self._run_end_ms is not None:
+            deadlines.append(self._run_end_ms)
         if deadlines:
             left_ms = max(0, min(deadlines) - now_ms)
             timeout_ms = left_ms if timeout_ms is None else min(timeout_ms, left_ms)
@@ -213,6 +232,9 @@ class Client:
         for ready, events in self._selector.select(timeout_ms / 1000):
             self._serve(ready.data, events)
         self._expire()
+
+    def _is_over(self) -> bool:
+        return self._run_end_ms is not None and _now_ms() >= self._run_end_ms
 
     def _serve(self, key: tuple[int, str], events: int) -> None:
         link = self._links.get(key)

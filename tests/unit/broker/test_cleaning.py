@@ -18,6 +18,7 @@ from penstock.core.log.compaction_job import Cleaned, CleaningJob
 from penstock.core.log.log import Log
 from penstock.core.metadata.delta import Delta
 from penstock.core.metadata.image import Image, Partition, Topic
+from penstock.core.replication.partition import Partition as Copy
 from penstock.records.builder import build_batch
 from penstock.records.record import Record
 from penstock.sim.disk import SimDisk
@@ -48,21 +49,28 @@ class Bench:
         self.partitions = Partitions(self.disk, "", self.clock, jobs, SystemRandom(), Waiters(), 1, lambda *_: values)
         self.partitions.open(IMAGE)
         for partition in self.partitions.all():
-            for _ in range(3):
-                batch = build_batch([Record.of(b"key", b"value", WALL_MS)])
-                self.partitions.append(partition, batch, 0, len(batch))
-            partition.log.roll(WALL_MS)
-            work = partition.log.unsynced()
-            assert work is not None
-            work.run()
-            partition.log.on_synced(work)
+            self.write(partition)
         self.faults: dict[str, Exception] = {}
+        self.meanwhile: dict[str, Callable[[], object]] = {}
         self.asked: list[str] = []
         self.then: Callable[[], None] = lambda: None
         self.cleaning = Cleaning(self.partitions, self.clock, 1 << 20, self.compact)
 
+    def write(self, partition: Copy) -> None:
+        """A closed segment more."""
+        for _ in range(3):
+            batch = build_batch([Record.of(b"key", b"value", WALL_MS)])
+            self.partitions.append(partition, batch, 0, len(batch))
+        partition.log.roll(WALL_MS)
+        work = partition.log.unsynced()
+        assert work is not None
+        work.run()
+        partition.log.on_synced(work)
+
     async def compact(self, _: str, job: CleaningJob) -> Cleaned:
         self.asked.append(job.directory)
+        if job.directory in self.meanwhile:
+            self.meanwhile[job.directory]()
         if job.directory in self.faults:
             raise self.faults[job.directory]
         cleaned = compaction_job.run(self.disk, job)
@@ -98,6 +106,33 @@ def test_a_damaged_log_is_given_up():
         bench.faults["t-0"] = LogDamaged("byte 7: bad checksum")
         assert await bench.asked_after(0) == ["t-0", "t-1"]
         assert await bench.asked_after(1_000 * AGAIN_MS) == []
+
+    asyncio.run(story())
+
+
+def test_a_log_that_was_cut_under_its_reader_is_not_taken_for_damaged():
+    async def story() -> None:
+        bench = Bench()
+        partition = bench.partitions.get("t", 0)
+        assert partition is not None
+        bench.meanwhile["t-0"] = lambda: partition.log.truncate(1)
+        bench.faults["t-0"] = LogDamaged("the file is shorter than it was")
+        assert await bench.asked_after(0) == ["t-0", "t-1"]
+        bench.write(partition)
+        assert await bench.asked_after(AGAIN_MS) == ["t-0"]
+
+    asyncio.run(story())
+
+
+def test_of_a_log_that_went_while_it_was_compacted_nobody_is_told(caplog: pytest.LogCaptureFixture):
+    async def story() -> None:
+        bench = Bench()
+        for name in ("t-0", "t-1"):
+            bench.faults[name] = LogDamaged("no such file")
+            bench.meanwhile[name] = lambda: delete(bench.partitions)
+        await bench.cleaning.run()
+        assert len(bench.asked) == 1
+        assert not caplog.records
 
     asyncio.run(story())
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from penstock.base.limits import SYNC_LANES
 from penstock.broker.group_commit import GroupCommit
@@ -181,6 +184,43 @@ def test_a_log_whose_files_cannot_be_opened_fails_alone():
         assert bench.synced() == [1, 0] + [1] * (2 * SYNC_LANES - 2)
         assert bench.partitions[1].log.failure is bench.partitions[1].log.closed
         assert sorted(bench.told) == sorted(one.name for one in bench.partitions)
+
+    asyncio.run(story())
+
+
+def test_a_log_waits_while_the_process_is_short_of_descriptors(monkeypatch):
+    async def story() -> None:
+        monkeypatch.setattr("penstock.broker.group_commit.AGAIN_MS", 1)
+        bench = Bench(2)
+        short = bench.partitions[0].log
+        short.closed = OSError(errno.EMFILE, "too many open files")
+        bench.want(0, 1)
+        await tick()
+        bench.jobs.end()
+        await asyncio.wait_for(bench.commit.drained(), 10)
+        assert (bench.synced(), short.failure) == ([0, 1], None)
+        short.closed = None
+        async with asyncio.timeout(10):
+            while not bench.jobs.waiting:
+                await tick()
+        bench.jobs.end()
+        assert bench.synced() == [1, 1]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("fault", [None, OSError("no such file")])
+def test_of_a_copy_that_goes_while_it_is_synced_nobody_hears_more(fault: OSError | None):
+    async def story() -> None:
+        bench = Bench(2)
+        bench.partitions[0].log.fault = fault
+        bench.want(0, 1)
+        await tick()
+        bench.commit.forget(bench.partitions[0])
+        while bench.jobs.waiting:
+            bench.jobs.end()
+        await asyncio.wait_for(bench.commit.drained(), 10)
+        assert (bench.told, bench.partitions[0].log.failure) == (["t-1"], None)
 
     asyncio.run(story())
 

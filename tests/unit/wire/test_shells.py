@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -283,3 +284,22 @@ def test_the_asyncio_client_closes_in_the_moment_in_which_it_is_connected(
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(scenario())
+
+
+def test_a_talk_ends_with_its_limit_whatever_it_is_about_to_try_again() -> None:
+    """A listener that takes connections and says nothing: each attempt to connect would wait for ten seconds."""
+
+    def insist() -> Conversation[Any]:
+        while True:
+            try:
+                return (yield Ask(None, HeartbeatRequest()))
+            except KafkaError:
+                continue
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with blocking.Client(address, run_limit_ms=200) as client:
+            began_s = time.monotonic()
+            with pytest.raises(TimedOut, match="within 200 ms"):
+                client.run(insist())
+            assert time.monotonic() - began_s < 5

@@ -89,15 +89,18 @@ def discard(disk: Disk, directory: str, cleaned: Cleaned) -> None:
             disk.remove(names.segment_file(directory, group.base_offset, kind) + names.CLEANED)
 
 
-def swap_in(disk: Disk, segments: Segments, cleaned: Cleaned, fresh: list[Segment]) -> tuple[list[Segment], list[str]]:
-    """Put the new segments in place of those they were made from. Returns all segments of the log now, and the paths of
-    the `.deleted` files."""
-    directory = segments.active.directory
-    # What a helper that was killed has left would have `leftovers.tidy` take these for unfinished.
+def tidy(disk: Disk, directory: str, fresh: list[Segment]) -> None:
+    """Remove what a helper that was killed has left: `leftovers.tidy` would take our own for unfinished beside it."""
     own = {path for segment in fresh for path in segment.files()}
     for path in [f"{directory}/{name}" for name in disk.list(directory) if name.endswith(names.CLEANED)]:
         if path not in own:
             disk.remove(path)
+
+
+def swap_in(disk: Disk, segments: Segments, cleaned: Cleaned, fresh: list[Segment]) -> tuple[list[Segment], list[str]]:
+    """Put the new segments in place of those they were made from. Returns all segments of the log now, and the paths of
+    the `.deleted` files."""
+    directory = segments.active.directory
     for segment in fresh:
         segment.rename(names.SWAP)
     disk.sync_directory(directory)

@@ -191,6 +191,12 @@ class Log(LogState):
 
     def aborted_transactions(self, offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Aborted transactions with records in `[offset, end_offset)`."""
+        try:
+            return self._aborted(offset, end_offset)
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _aborted(self, offset: int, end_offset: int) -> list[AbortedTransaction]:
         found: list[AbortedTransaction] = []
         for slot in range(max(self.segments.slot_of(offset), 0), len(self.segments)):
             for entry in self.segments[slot].aborted:
@@ -237,7 +243,6 @@ class Log(LogState):
     def retain(self, now_ms: int, high_watermark: int | None = None) -> int:
         """Drop the oldest segments that need not be kept, and remove files that were dropped long enough ago. Returns
         how many segments went."""
-        self._doomed.remove(self.disk, now_ms)
         watermark = self.end_offset if high_watermark is None else high_watermark
         try:
             count = retention.expired(self.segments, self.config, now_ms, self.start_offset, watermark)
@@ -245,6 +250,7 @@ class Log(LogState):
             raise self._on_damage(self.start_offset, fault) from fault
         if count and self.failure is None:
             self._changing_files(lambda: self._drop_oldest(count, now_ms))
+        self._doomed.remove(self.disk, now_ms)
         return count
 
     def cleaning(self, now_ms: int, high_watermark: int, map_bytes: int) -> CleaningJob | None:
@@ -268,6 +274,10 @@ class Log(LogState):
         except BadBatch as fault:
             raise self._on_damage(self.start_offset, fault) from fault
 
+    def was_cut_since(self, job: CleaningJob) -> bool:
+        """Whether what the job found need not have been there when it was made."""
+        return job.cuts != self._durability.cuts
+
     def on_cleaned(self, cleaned: Cleaned, now_ms: int) -> bool:
         """A cleaning has run: its segments take their places. False where the log was cut or dropped segments
         meanwhile, or where they are not as they were written, and the cleaning is thrown away."""
@@ -277,6 +287,7 @@ class Log(LogState):
         if fresh is None:
             cleaner.discard(self.disk, self.directory, cleaned)
             return False
+        cleaner.tidy(self.disk, self.directory, fresh)
         self._changing_files(partial(self._swap_in, cleaned, fresh, now_ms))
         return True
 

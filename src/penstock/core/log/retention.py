@@ -46,9 +46,19 @@ class Doomed:
         self._due += [(due_ms, path) for path in paths]
 
     def remove(self, disk: Disk, now_ms: int) -> int:
-        """Remove what is due; returns how many files."""
-        due = [path for when, path in self._due if when <= now_ms]
-        self._due = [(when, path) for when, path in self._due if when > now_ms]
-        for path in due:
-            disk.remove(path)
-        return len(due)
+        """Remove what is due; returns how many files. What cannot be removed is tried again with the next."""
+        left: list[tuple[int, str]] = []
+        fault: OSError | None = None
+        for when, path in self._due:
+            try:
+                if when <= now_ms:
+                    disk.remove(path)
+                    continue
+            except OSError as error:
+                fault = error
+            left.append((when, path))
+        removed = len(self._due) - len(left)
+        self._due = left
+        if fault is not None:
+            raise fault
+        return removed

@@ -21,11 +21,13 @@ from penstock.core.log.walk import BadBatch, headers
 from penstock.records.batch import BatchHeader
 
 SUMS_PENDING_BYTES_MAX = 65_536
+SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""why a file cannot be opened now, though nothing is wrong with it"""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class WriteRefused(Exception):
-    """A write that did not happen. `usable`: for want of room, and nothing of it is left in the file."""
+    """A write that did not happen. `usable`: for want of room or descriptors, and nothing of it is left in the file."""
 
     def __init__(self, reason: str, usable: bool) -> None:
         super().__init__(reason)
@@ -163,7 +165,10 @@ class Segment:
 
     def write(self, data: Buffer) -> None:
         """Append to the file. What is known about the segment changes only by `record`, afterwards."""
-        file = self._file or self.file
+        try:
+            file = self._file or self.file
+        except OSError as error:
+            raise WriteRefused(self._told(error), error.errno in SHORTAGES) from error
         try:
             written = file.write(data)
         except OSError as error:
@@ -354,7 +359,10 @@ class Segment:
             self.file.truncate(self.size)
         except OSError:
             usable = False
-        return WriteRefused(f"{self.path(names.LOG)}: {error.strerror or error}", usable)
+        return WriteRefused(self._told(error), usable)
+
+    def _told(self, error: OSError) -> str:
+        return f"{self.path(names.LOG)}: {error.strerror or error}"
 
 
 def _write_all(file: File, data: Buffer) -> None:

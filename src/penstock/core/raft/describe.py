@@ -26,7 +26,6 @@ def describe(raft: Raft, now_ms: int, wall_ms: int) -> DescribeQuorumResponse:
         partition.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return response
     later_ms = wall_ms - now_ms
-    role.forget_observers(raft, now_ms)
     for voter in raft.history.voters:
         known = role.progress_of(voter) or Progress()
         if voter.id == raft.me.id:
@@ -34,7 +33,7 @@ def describe(raft: Raft, now_ms: int, wall_ms: int) -> DescribeQuorumResponse:
         partition.current_voters.append(_state(voter.replica, known, later_ms))
         listeners = [Listener(name=one.name, host=one.host, port=one.port) for one in voter.endpoints]
         response.nodes.append(Node(node_id=voter.id, listeners=listeners))
-    for replica, known in role.observers(raft).items():
+    for replica, known in role.observers(raft, now_ms).items():
         partition.observers.append(_state(replica, known, later_ms))
     return response
 

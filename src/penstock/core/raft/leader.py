@@ -156,8 +156,13 @@ class Leading:
         found = [one for replica, one in self.replicas.items() if voter.is_replica(replica)]
         return max(found, key=lambda one: one.fetched_ms, default=None)
 
-    def observers(self, raft: Raft) -> dict[Replica, Progress]:
-        return {replica: one for replica, one in self.replicas.items() if not raft.history.is_voter(replica)}
+    def observers(self, raft: Raft, now_ms: int) -> dict[Replica, Progress]:
+        """Those that have not been silent for long: others are gone, or are voters under another directory."""
+        return {
+            replica: one
+            for replica, one in self.replicas.items()
+            if not raft.history.is_voter(replica) and now_ms - one.fetched_ms < OBSERVER_SESSION_MS
+        }
 
     def _progress(self, raft: Raft, replica: Replica, now_ms: int) -> Progress:
         """A voter's is kept always; an observer's while there are not too many."""
@@ -165,17 +170,17 @@ class Leading:
         if known is not None:
             return known
         if len(self.replicas) >= QUORUM_REPLICAS_MAX:
-            self.forget_observers(raft, now_ms)
+            self._forget_observers(raft, now_ms)
         known = Progress()
         is_other = replica.id >= 0 and replica.id != raft.me.id
         if is_other and (len(self.replicas) < QUORUM_REPLICAS_MAX or raft.history.is_voter(replica)):
             self.replicas[replica] = known
         return known
 
-    def forget_observers(self, raft: Raft, now_ms: int) -> None:
-        """Those that have been silent for long: they are gone, or are voters under another directory."""
-        for replica, one in self.observers(raft).items():
-            if now_ms - one.fetched_ms >= OBSERVER_SESSION_MS:
+    def _forget_observers(self, raft: Raft, now_ms: int) -> None:
+        known = self.observers(raft, now_ms)
+        for replica in list(self.replicas):
+            if replica not in known and not raft.history.is_voter(replica):
                 del self.replicas[replica]
 
     def _drop_earlier(self, raft: Raft, replica: Replica) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from penstock.base.errors import ErrorCode
+from penstock.base.limits import QUORUM_EPOCH_MAX
 from penstock.base.ports import Random
 from penstock.core.raft import answering
 from penstock.core.raft.candidate import Candidate
@@ -260,7 +261,7 @@ class Raft:
 
     def heed(self, heard: Leader, now_ms: int) -> bool:
         """What another node says of epoch and leader. True where this node's role has changed by it."""
-        if heard.epoch < self.epoch:
+        if not self.epoch <= heard.epoch <= QUORUM_EPOCH_MAX:
             return False
         knows = heard.id not in (NO_LEADER, self.me.id)
         # One that started again may know who leads and not where: it had heard that, and nothing yet of the voters.

@@ -12,6 +12,8 @@ import pytest
 from penstock.base.errors import ErrorCode, KafkaError
 from penstock.core.log.config import LogConfig
 from penstock.core.log.log import Log
+from penstock.core.log.segment import Segment
+from penstock.core.log.txn_index import AbortedTransaction
 from penstock.records.batch import iterate
 from penstock.records.builder import build_batch
 from penstock.records.record import Record
@@ -51,6 +53,46 @@ def test_after_a_failed_write_nothing_more_is_appended() -> None:
     assert log.end_offset == 1
     assert len(read_all(log)) > 0, "what was there before is still served"
     assert not log.close(), "such a log is not closed cleanly"
+
+
+def test_an_append_for_which_no_file_can_be_opened_is_refused_and_the_next_is_taken() -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk)
+    append(log)
+    log.close()
+    log = new_log(disk)
+    disk.fail_next("open", errno.EMFILE, path_contains=LOG)
+    with pytest.raises(KafkaError) as refused:
+        append(log)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert append(log) == 1
+
+
+def test_aborted_transactions_that_cannot_be_read_are_told_as_trouble_with_the_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unreadable(_: Segment) -> list[AbortedTransaction]:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    log = new_log(SimDisk(Random(1)))
+    append(log)
+    monkeypatch.setattr(Segment, "aborted", property(unreadable))
+    with pytest.raises(KafkaError) as refused:
+        log.aborted_transactions(0, 1)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_files_that_could_not_be_removed_are_removed_later() -> None:
+    disk = SimDisk(Random(1))
+    log = new_log(disk, segment_bytes=100, retention_ms=-1, file_delete_delay_ms=0)
+    for _ in range(4):
+        append(log)
+    log.delete_before(3)
+    disk.fail_next("remove", errno.EIO, path_contains=".deleted")
+    with pytest.raises(OSError):
+        log.retain(NOW_MS)
+    log.retain(NOW_MS)
+    assert not [path for path in disk.files if path.endswith(".deleted")]
 
 
 def test_a_full_disk_refuses_the_append_and_takes_the_next_when_there_is_room() -> None:
