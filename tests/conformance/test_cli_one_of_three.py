@@ -83,10 +83,20 @@ def test_the_cluster_is_shown_with_a_warning(left: Asked) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["node", "ls"], ["topic", "create", "late"], ["group", "reset", "readers", "--topic", "hello", "--to", "start"]],
+    [
+        ["node", "ls"],
+        ["topic", "create", "late"],
+        ["group", "ls"],
+        ["group", "lag"],
+        ["group", "describe", "readers"],
+        ["group", "reset", "readers", "--topic", "hello", "--to", "start"],
+        ["txn", "ls"],
+        ["txn", "describe", "payments-1"],
+        ["consume", "hello", "-g", "readers", "--exit"],
+    ],
     ids=lambda command: " ".join(command[:2]),
 )
-def test_what_a_controller_decides_says_that_there_is_none(left: Asked, command: list[str]) -> None:
+def test_what_needs_the_brokers_that_are_away_says_that_there_is_no_controller(left: Asked, command: list[str]) -> None:
     done = left(*command)
     assert done.returncode == 1
     assert NO_CONTROLLER in done.stderr and "penstock broker --config" in done.stderr

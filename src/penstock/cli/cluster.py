@@ -40,8 +40,8 @@ def show(args: argparse.Namespace) -> int:
         quorum = _quorum(args, _left_s(end))
     except NoController as failure:
         silent = failure
-    # Without an active controller brokers name any of them.
-    controller_id = None if silent else found.controller_id
+    # What a broker tells of the controller is what it knew last; without an active one, any of them.
+    controller_id = None if silent else found.controller_id if quorum is None else quorum["leader_id"]
 
     def text() -> None:
         fields({"cluster id": found.cluster_id, "controller": controller_id})
@@ -85,7 +85,7 @@ def _health(topics: Iterable[TopicInfo]) -> dict[str, int]:
 def _quorum(args: argparse.Namespace, timeout_s: float) -> dict[str, Any] | None:
     """None where this cluster does not tell: it may be too old for it, or we may not ask."""
     try:
-        with own_client(args) as client:
+        with own_client(args, timeout_s) as client:
             found = describe_quorum(client, timeout_s)
     except NoController:
         raise

@@ -15,7 +15,13 @@ from penstock.cli.output import emit, note, table
 if TYPE_CHECKING:
     from penstock.client import Admin, ConfigValue
 
-FROM_THE_FILE = ("listeners", "listener.security.protocol.map")
+FROM_THE_FILE = (
+    "listeners",
+    "listener.security.protocol.map",
+    "group.consumer.assignment.interval.ms",
+    "group.share.assignment.interval.ms",
+    "group.streams.assignment.interval.ms",
+)
 """which Apache Kafka lets change while a broker runs (docs/deviations.md)"""
 KINDS = ["topic", "broker", "group"]
 NAME_HELP = "topic, group, or broker id; for `set broker`, 'default' means all brokers"
@@ -71,7 +77,7 @@ def _alter(args: argparse.Namespace, changes: dict[str, str], unset: list[str]) 
 
 
 def _tell_ineffective(names: Iterable[str]) -> None:
-    """A broker keeps and describes these, and goes on as before."""
+    """A broker of ours keeps and describes these, and goes on as before; Apache Kafka's may well take them."""
     from penstock.base.configs.broker import BROKER_CONFIGS
     from penstock.base.configs.own import OWN_CONFIGS
 
@@ -79,11 +85,11 @@ def _tell_ineffective(names: Iterable[str]) -> None:
     idle = [name for name in names if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].effect]
     if fixed:
         note(
-            f"{', '.join(fixed)}: Penstock reads this from a broker's properties file alone; set it there, and "
-            "restart the broker"
+            f"{', '.join(fixed)}: a Penstock broker takes this at its next start, and from its properties file "
+            "alone: set it there, and restart the broker"
         )
     if idle:
-        note(f"{', '.join(idle)}: without effect in Penstock")
+        note(f"{', '.join(idle)}: without effect on a Penstock broker")
 
 
 def _name(args: argparse.Namespace) -> str:

@@ -7,18 +7,19 @@ import fnmatch
 import select
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.failures import Usage
+from penstock.cli.failures import REQUEST_TIMED_OUT, Usage
 from penstock.cli.offsets import Place, parse_range
 from penstock.cli.options import add_client, check_reachable, client_config, make_admin, quiet_client
 from penstock.cli.output import note
 from penstock.cli.record_format import Printer, compile_format
 
 if TYPE_CHECKING:
-    from penstock.client import Consumer, Record, TopicPartition
+    from penstock.client import ClientError, Consumer, Record, TopicPartition
 
     Filter = Callable[[Record[bytes, bytes]], bool]
 
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace, printer: Printer) -> None:
         config=config,
     )
     with consumer:
-        pump = Pump(consumer, printer, filters, _begin(args, consumer), args.count)
+        pump = Pump(consumer, printer, filters, _begin(args, consumer), args.count, args.timeout)
         with pump.interruptible():
             pump.run()
     if pump.interrupted:
@@ -129,14 +130,16 @@ class Pump:
         filters: list[Filter],
         ends: dict[TopicPartition, int] | None,
         count: int | None,
+        timeout_s: float,
     ) -> None:
         self.consumer = consumer
         self.printer = printer
         self.filters = filters
         self.ends = ends
         self.count = count
+        self.timeout_s = timeout_s
+        """where there is an end: how long nothing may come that brings it nearer"""
         self.printed = 0
-        self.joined = False
         self.interrupted = False
 
     @contextmanager
@@ -157,6 +160,7 @@ class Pump:
 
     def run(self) -> None:
         out = sys.stdout.buffer
+        heard, heard_s = self._heard(), time.monotonic()
         while not self.interrupted and not self._done():
             wanted = 500 if self.count is None or self.filters else min(500, self.count - self.printed)
             found = self.consumer.poll_batch(wanted, 0.2)
@@ -169,6 +173,27 @@ class Pump:
                     if self.printed == self.count:
                         break
             out.flush()
+            if found:
+                heard_s = time.monotonic()
+            elif self.ends is not None:
+                before, heard = heard, self._heard()
+                if heard != before:
+                    heard_s = time.monotonic()
+                elif time.monotonic() - heard_s > self.timeout_s:
+                    raise self._silence()
+
+    def _heard(self) -> tuple[list[TopicPartition], int]:
+        """What brokers have told besides records: which partitions are ours, and the ends of how many."""
+        return self.consumer.assignment(), len(self.consumer.at_end)
+
+    def _silence(self) -> ClientError:
+        from penstock.client import ClientError
+        from penstock.client.errors import listed
+
+        assigned = self.consumer.assignment()
+        left = listed([t for t in assigned if t not in self.consumer.at_end])
+        what = f"nothing came of {left}" if assigned else f"the group {self.consumer.group!r} gave no partition to read"
+        return ClientError(f"{what} within {self.timeout_s:g} s", code=REQUEST_TIMED_OUT)
 
     def _wanted(self, record: Record[bytes, bytes]) -> bool:
         if self.ends is not None and self.consumer.group is None:

@@ -8,6 +8,7 @@ import sys
 
 REQUEST_TIMED_OUT = 7
 NO_CONTROLLER = "brokers answer, but no active controller does: no majority of the controllers is there"
+WHO_IS_MISSING = "`penstock cluster` tells which brokers are missing; --timeout S waits longer"
 _COPIES_MISSING = (
     "fewer copies are in sync than min.insync.replicas asks for: `penstock topic describe TOPIC` shows them, "
     "`penstock cluster` which brokers are missing"
@@ -75,6 +76,7 @@ def _hint(exc: Exception) -> str | None:
     ]
     login = "or authenticate with -X sasl.username=... -X sasl.password=..."
     by_code = {
+        REQUEST_TIMED_OUT: WHO_IS_MISSING,
         5: "`penstock topic describe TOPIC` shows leaders, `penstock cluster` which brokers are missing",
         19: _COPIES_MISSING,
         20: _COPIES_MISSING,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli import share_groups, streams_groups
+from penstock.cli.bounds import Lags, Standing, standing
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.offsets import Place, parse_place
 from penstock.cli.options import add_dry_run, add_yes, confirm, make_admin, subcommand
-from penstock.cli.output import emit, fields, is_json, table
+from penstock.cli.output import emit, fields, is_json, note, table
 from penstock.cli.own_client import own_client
 
 if TYPE_CHECKING:
@@ -78,12 +80,14 @@ def list_groups(args: argparse.Namespace) -> None:
 
 
 def describe_group(args: argparse.Namespace) -> None:
-    other = _OTHERS.get(_type_of(args, args.group))
+    other = _types(args, [args.group]).get(args.group)
     if other is not None:
-        other.describe(args)
+        _OTHERS[other].describe(args)
         return
     with make_admin(args) as admin:
-        found, lags = admin.group(args.group), admin.lag(args.group)
+        found = admin.group(args.group)
+        behind = Lags(admin, {args.group: standing(admin, found)})
+    lags, lag = behind.by_group[args.group], behind.total(args.group)
     clients = {m.member_id: m.client_id for m in found.members}
     result = {
         "group": found.group,
@@ -92,7 +96,7 @@ def describe_group(args: argparse.Namespace) -> None:
         "assignor": found.assignor,
         "coordinator": found.coordinator,
         "members": found.members,
-        "lag": sum(lag.lag for lag in lags),
+        "lag": lag,
         "partitions": lags,
     }
 
@@ -106,7 +110,7 @@ def describe_group(args: argparse.Namespace) -> None:
                 "assignor": found.assignor or None,
                 "coordinator": f"{where.id} ({where.host}:{where.port})" if where else None,
                 "members": len(found.members),
-                "lag": result["lag"],
+                "lag": lag,
             }
         )
         if lags:
@@ -115,12 +119,13 @@ def describe_group(args: argparse.Namespace) -> None:
             table(["TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "CLIENT"], rows)
 
     emit(args, result, text)
+    behind.bounds.check()
 
 
 def list_members(args: argparse.Namespace) -> None:
-    other = _OTHERS.get(_type_of(args, args.group))
+    other = _types(args, [args.group]).get(args.group)
     if other is not None:
-        other.members(args)
+        _OTHERS[other].members(args)
         return
     with make_admin(args) as admin:
         found = admin.group(args.group).members
@@ -130,26 +135,35 @@ def list_members(args: argparse.Namespace) -> None:
 
 def show_lag(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        others = {one.group: one.type for one in _others(args)}
+        others = _types(args, args.group) if args.group else {one.group: one.type for one in _others(args)}
         for name in (name for name in args.group if others.get(name) == SHARE):
             raise Failure(
                 f"{name!r} is a share group: it commits no offsets", f"`penstock group describe {name}` shows its lag"
             )
         streams = [name for name, kind in others.items() if kind == STREAMS]
         while True:
-            found = _lags(admin, args.group, streams)
+            lags = _lags(admin, args.group, streams)
             if args.watch is not None and sys.stdout.isatty() and not is_json(args):
                 print("\x1b[H\x1b[2J", end="")
-            _print_lags(args, found)
+            _print_lags(args, lags.by_group)
             if args.watch is None:
+                lags.bounds.check()
                 return
             sys.stdout.flush()
+            if lags.bounds.unknown is not None:
+                note(str(lags.bounds.unknown))
             time.sleep(args.watch)
 
 
-def _lags(admin: Admin, groups: list[str], streams: list[str]) -> dict[str, list[PartitionLag]]:
+def _lags(admin: Admin, groups: list[str], streams: list[str]) -> Lags:
     names = groups or sorted([g.group for g in admin.groups()] + streams)
-    return {name: admin.lag_of(admin.group_offsets(name)) if name in streams else admin.lag(name) for name in names}
+    return Lags(
+        admin,
+        {
+            name: Standing(admin.group_offsets(name), {}) if name in streams else standing(admin, admin.group(name))
+            for name in names
+        },
+    )
 
 
 def _print_lags(args: argparse.Namespace, found: dict[str, list[PartitionLag]]) -> None:
@@ -189,7 +203,7 @@ def reset_offsets(args: argparse.Namespace) -> None:
 
 def delete_groups(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
-        others = [one.group for one in _others(args)]
+        others = _types(args, args.group)
         for name in args.group:
             if name not in others:
                 admin.group(name)
@@ -235,8 +249,31 @@ def _others(args: argparse.Namespace) -> list[GroupListing]:
     return [GroupListing(one.group_id, one.group_state.lower(), one.group_type.lower()) for one in found]
 
 
-def _type_of(args: argparse.Namespace, group: str) -> str:
-    return next((one.type for one in _others(args) if one.group == group), "")
+def _types(args: argparse.Namespace, groups: Iterable[str]) -> dict[str, str]:
+    """Of those among them that confluent-kafka does not know. Coordinators tell: no other broker need be there."""
+    from penstock.protocol.generated.list_groups_request import ListGroupsRequest
+    from penstock.protocol.generated.list_groups_response import ListGroupsResponse
+    from penstock.wire.cluster import CoordinatorKind
+    from penstock.wire.routes import ask_coordinator
+
+    found = {}
+    with own_client(args) as client:
+        for group in groups:
+            request = ListGroupsRequest(types_filter=list(_OTHERS))
+            answer = client.run(
+                ask_coordinator(
+                    client.cluster,
+                    CoordinatorKind.GROUP,
+                    group,
+                    request,
+                    ListGroupsResponse,
+                    lambda reply: reply.error_code,
+                )
+            )
+            types = {one.group_id: one.group_type.lower() for one in answer.groups}
+            if types.get(group) in _OTHERS:
+                found[group] = types[group]
+    return found
 
 
 def _chosen(admin: Admin, texts: list[str], committed: list[TopicPartition]) -> list[TopicPartition]:

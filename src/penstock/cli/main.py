@@ -7,6 +7,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 
@@ -54,9 +56,14 @@ Ten seconds to a running broker:
 
 `penstock COMMAND --help` tells more. -b HOST:PORT or PENSTOCK_BOOTSTRAP_SERVERS chooses the cluster
 (localhost:9092)."""
+_SECRET = re.compile(r"^(.*?(?:password|secret|token|jaas|oauthbearer|ssl[^=]*(?:key|pem))[^=]*)=.*", re.DOTALL)
+"""KEY=VALUE whose value nobody else is to read, by the names of librdkafka and of Kafka"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    if sys.stderr is None:
+        # It was closed: what is said there must not go to stdout instead, nor into a file that gets its number.
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # for as long as the process lives
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         if arguments[1:2] and arguments[0] == "help":
@@ -125,11 +132,19 @@ def _guarded(arguments: list[str]) -> int:
         report(failure, as_json=as_json)
         return failure.exit_code
     except Exception as exc:
-        explained = explain(exc, args)
-        if explained is None:
-            raise
-        report(explained, as_json=as_json)
-        return explained.exit_code
+        return _explained(exc, args, as_json=as_json)
+
+
+def _explained(exc: Exception, args: argparse.Namespace | None, *, as_json: bool) -> int:
+    """Brokers may be asked for the cause: Ctrl-C ends that, too."""
+    try:
+        failure = explain(exc, args)
+    except KeyboardInterrupt:
+        return 130
+    if failure is None:
+        raise exc
+    report(failure, as_json=as_json)
+    return failure.exit_code
 
 
 def _parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
@@ -166,7 +181,8 @@ def _misplaced(arguments: list[str]) -> str:
     """An option in front of the command."""
     at = next((i for i, one in enumerate(arguments) if one in names()), None)
     words = ["COMMAND", "...", *arguments] if at is None else [*arguments[at:], *arguments[:at]]
-    return f"penstock: options go behind the command: `penstock {' '.join(words)}`"
+    shown = shlex.join(_SECRET.sub(r"\1=...", word) for word in words)
+    return f"penstock: options go behind the command: `penstock {shown}`"
 
 
 def _unknown(name: str) -> str:

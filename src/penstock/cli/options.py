@@ -88,7 +88,7 @@ def client_config(args: argparse.Namespace) -> dict[str, str]:
 
 def check_reachable(servers: str) -> None:
     """Fails at once, and with a good text, where nothing listens; librdkafka would try for as long as its timeout."""
-    first: OSError | None = None
+    first: Exception | None = None
     for server in servers.split(","):
         host, _, port = server.rpartition("://")[2].strip().rpartition(":")
         if not port.isdigit():
@@ -96,10 +96,10 @@ def check_reachable(servers: str) -> None:
         try:
             socket.create_connection((host.strip("[]"), int(port)), REACH_TIMEOUT_S).close()
             return
-        except OSError as exc:
+        except (OSError, UnicodeError) as exc:  # the latter of a name that cannot be one
             first = first or exc
     raise Failure(
-        f"nothing listens on {servers}: {first.strerror or first if first else 'no address given'}",
+        f"nothing listens on {servers}: {getattr(first, 'strerror', None) or first or 'no address given'}",
         "start a broker with `penstock up`, or name another with -b HOST:PORT",
     )
 

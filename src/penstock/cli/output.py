@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-LISTED_MAX = 8
-
 
 def is_json(args: argparse.Namespace) -> bool:
     return bool(args.format == "json")
@@ -39,12 +37,6 @@ def fields(values: dict[str, Any]) -> None:
     width = max((len(name) for name in values), default=0)
     for name, value in values.items():
         print(f"{name.ljust(width)}  {_cell(value)}")
-
-
-def listed(items: Sequence[Any]) -> str:
-    """As many as a person reads, and how many more there are."""
-    more = len(items) - LISTED_MAX
-    return ", ".join(map(str, items[:LISTED_MAX])) + (f" and {more} more" if more > 0 else "")
 
 
 def note(text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from penstock.cli.failures import Failure
+from penstock.cli.failures import WHO_IS_MISSING, Failure
 from penstock.cli.options import check_reachable, client_config
 from penstock.cli.quorum import NoController, has_controller
 
@@ -16,20 +16,27 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def own_client(args: argparse.Namespace) -> Iterator[Client]:
-    """A refusal that nobody inside it explains is told as it is."""
+def own_client(args: argparse.Namespace, timeout_s: float | None = None) -> Iterator[Client]:
+    """Each talk ends within --timeout, or `timeout_s`. A refusal that nobody inside it explains is told as it is."""
     from penstock.base.errors import ErrorCode, KafkaError
-    from penstock.wire.blocking import Client
-    from penstock.wire.errors import InvalidSecurity
-    from penstock.wire.security import parse
 
     check_reachable(args.bootstrap_server)
     try:
-        with Client(args.bootstrap_server, security=parse(client_config(args))) as client:
+        with _client(args, args.timeout if timeout_s is None else timeout_s) as client:
             yield client
     except KafkaError as error:
-        if error.code in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION) and not has_controller(args):
+        waited = error.code in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION)
+        if waited and not has_controller(args):
             raise NoController from None
-        raise Failure(str(error)) from None
-    except InvalidSecurity as error:
-        raise Failure(str(error)) from None
+        raise Failure(str(error), WHO_IS_MISSING if waited else None) from None
+
+
+def _client(args: argparse.Namespace, timeout_s: float) -> Client:
+    from penstock.wire.blocking import Client
+    from penstock.wire.security import parse
+
+    security = parse(client_config(args))
+    try:
+        return Client(args.bootstrap_server, security=security, run_limit_ms=int(timeout_s * 1000))
+    except ValueError as error:
+        raise Failure(str(error), "name brokers by -b HOST:PORT,HOST:PORT") from None

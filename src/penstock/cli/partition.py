@@ -11,9 +11,11 @@ from penstock.cli.output import emit, note, table
 from penstock.cli.own_client import own_client
 from penstock.cli.replica_moves import (
     Survey,
+    alter,
     away,
     begin,
     broker_list,
+    by_request,
     count,
     refusals,
     rows,
@@ -27,6 +29,8 @@ from penstock.cli.replica_moves import (
 if TYPE_CHECKING:
     from penstock.base.ids import TopicPartition
     from penstock.cli.replica_plan import Targets
+    from penstock.wire.conversation import Conversation
+    from penstock.wire.partition_admin import Outcomes
 
 MOVE_HELP = """\
 Each partition gets exactly these copies, in this order; the first is the one that leads by preference. New copies are
@@ -158,7 +162,7 @@ def _with_copies(args: argparse.Namespace, found: Survey, places: list[TopicPart
 
 def cancel_moves(args: argparse.Namespace) -> int:
     from penstock.base.errors import ErrorCode
-    from penstock.wire.partition_admin import alter_reassignments, list_reassignments
+    from penstock.wire.partition_admin import list_reassignments
 
     if args.partition and args.topic is None:
         raise Usage("--partition goes with a topic", "penstock partition cancel orders --partition 0")
@@ -170,7 +174,7 @@ def cancel_moves(args: argparse.Namespace) -> int:
             places = [place for place in places if place in asked]
         elif places:
             confirm(args, f"Cancel the moves of {count(len(places), 'partition')}?")
-        outcomes = client.run(alter_reassignments(client.cluster, dict.fromkeys(places), timeout_ms=timeout_ms(args)))
+        outcomes = alter(args, client, dict.fromkeys(places))
     if not places:
         note("nothing to cancel: none of it is on its way")
     cancelled = [str(place) for place, one in outcomes.items() if one.code is ErrorCode.NONE]
@@ -202,7 +206,11 @@ def hold_elections(args: argparse.Namespace) -> int:
             if all(found.partitions[place].leader is not None for place in places):
                 return _nothing_to_elect(args, places)
             confirm(args, _unclean_question(found, places))
-        outcomes = client.run(elect_leaders(client.cluster, places, unclean=args.unclean, timeout_ms=timeout_ms(args)))
+
+        def talk(some: list[TopicPartition]) -> Conversation[Outcomes]:
+            return elect_leaders(client.cluster, some, unclean=args.unclean, timeout_ms=timeout_ms(args))
+
+        outcomes = by_request(client, talk, places)
     elected = [str(place) for place, one in outcomes.items() if one.code is ErrorCode.NONE]
     unneeded = [str(place) for place, one in outcomes.items() if one.code is ErrorCode.ELECTION_NOT_NEEDED]
     refused = {place: one for place, one in outcomes.items() if str(place) not in {*elected, *unneeded}}

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 ASK_S = 2.0
 """for each of two questions, once a command has waited in vain"""
 START_OTHERS = (
-    "start the others: `penstock broker --config DIR/<n>/server.properties`, for each node that is away; "
-    "`penstock node ls` works again once a majority of the controllers is there"
+    "start the others: `penstock broker --config DIR/<n>/server.properties`, for each node that is away; once a "
+    "majority of the controllers is there, `penstock node ls` tells who is"
 )
 
 
@@ -27,7 +27,8 @@ class NoController(Failure):
 
 
 def describe_quorum(client: Client, timeout_s: float) -> PartitionData:
-    """Leader, epoch, voters and observers. `NoController` where no controller answers in time."""
+    """Leader, epoch, voters and observers. `NoController` where no controller answers in time. The client's own limit
+    ends it, too."""
     from penstock.base.errors import RETRIABLE, KafkaError
     from penstock.base.ids import METADATA_TOPIC
     from penstock.protocol.generated import describe_quorum_request as asked
@@ -61,18 +62,17 @@ def has_controller(args: argparse.Namespace) -> bool:
     from penstock.protocol.generated.metadata_request import MetadataRequest
     from penstock.protocol.generated.metadata_response import MetadataResponse
     from penstock.wire.blocking import Client
-    from penstock.wire.errors import InvalidSecurity
     from penstock.wire.routes import ask_any
     from penstock.wire.security import parse
 
     try:
-        with Client(args.bootstrap_server, security=parse(client_config(args))) as client:
-            client.run(
-                ask_any(client.cluster, MetadataRequest(topics=[]), MetadataResponse, timeout_ms=int(ASK_S * 500))
-            )
+        security = parse(client_config(args))
+        with Client(args.bootstrap_server, security=security, run_limit_ms=int(ASK_S * 1000)) as client:
+            client.run(ask_any(client.cluster, MetadataRequest(topics=[]), MetadataResponse))
             describe_quorum(client, ASK_S)
     except NoController:
         return False
-    except (InvalidSecurity, KafkaError):
+    except (KafkaError, ValueError):
+        # Nobody answers, or the address is none: whether there is a controller is unknown.
         return True
     return True

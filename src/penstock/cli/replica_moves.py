@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.failures import Failure, Usage
-from penstock.cli.output import listed, note
+from penstock.cli.output import note
 
 if TYPE_CHECKING:
     from penstock.base.ids import TopicPartition
     from penstock.cli.replica_plan import Copies, Node, Targets
     from penstock.wire.blocking import Client
+    from penstock.wire.conversation import Conversation
     from penstock.wire.partition_admin import Moving, Outcomes
 
 POLL_S = 0.5
@@ -150,12 +151,35 @@ def broker_list(text: str) -> list[int]:
 def begin(args: argparse.Namespace, client: Client, targets: Mapping[TopicPartition, Sequence[int] | None]) -> Outcomes:
     """Ask for these moves; what is refused is told, and returned."""
     from penstock.base.errors import ErrorCode
-    from penstock.wire.partition_admin import alter_reassignments
 
-    outcomes = client.run(alter_reassignments(client.cluster, targets, timeout_ms=timeout_ms(args)))
+    outcomes = alter(args, client, targets)
     refused = {place: one for place, one in outcomes.items() if one.code is not ErrorCode.NONE}
     tell_refused(refused)
     return refused
+
+
+def alter(args: argparse.Namespace, client: Client, targets: Mapping[TopicPartition, Sequence[int] | None]) -> Outcomes:
+    """What came of it. None for a target: the partition stays where it was before it was moved."""
+    from penstock.wire.partition_admin import alter_reassignments
+
+    def talk(some: list[TopicPartition]) -> Conversation[Outcomes]:
+        wanted = {place: targets[place] for place in some}
+        return alter_reassignments(client.cluster, wanted, timeout_ms=timeout_ms(args))
+
+    return by_request(client, talk, targets)
+
+
+def by_request(
+    client: Client, talk: Callable[[list[TopicPartition]], Conversation[Outcomes]], places: Iterable[TopicPartition]
+) -> Outcomes:
+    """As many partitions at a time as a request takes: --timeout is for one answer, however many are asked for."""
+    from penstock.wire.partition_admin import PARTITIONS_A_REQUEST_MAX
+
+    wanted = list(places)
+    outcomes: Outcomes = {}
+    for first in range(0, len(wanted), PARTITIONS_A_REQUEST_MAX):
+        outcomes |= client.run(talk(wanted[first : first + PARTITIONS_A_REQUEST_MAX]))
+    return outcomes
 
 
 def tell_refused(refused: Outcomes) -> None:
@@ -207,11 +231,15 @@ def wait(args: argparse.Namespace, client: Client, places: Collection[TopicParti
 
 def _tell_stalled(args: argparse.Namespace, client: Client, places: Iterable[TopicPartition]) -> bool:
     """Which of them wait for a broker that is away; False where none does: then they are being copied."""
+    from penstock.client.errors import listed
+
     found = survey(args, client)
     waiting: dict[int, list[TopicPartition]] = {}
     for place in places:
         for broker in found.moving[place].target if place in found.moving else ():
-            if not found.nodes[broker].alive:
+            # Of a topic that was just deleted, the brokers may be unknown.
+            node = found.nodes.get(broker)
+            if node is not None and not node.alive:
                 waiting.setdefault(broker, []).append(place)
     for broker, held_up in sorted(waiting.items()):
         note(f"{listed(held_up)}: waiting for broker {broker}, which is away")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.bounds import Lags, Standing
 from penstock.cli.options import make_admin
 from penstock.cli.output import emit, fields, table
 from penstock.cli.own_client import own_client
@@ -17,7 +18,8 @@ def describe(args: argparse.Namespace) -> None:
     """State, topology, members and lag."""
     found = _described(args)
     with make_admin(args) as admin:
-        lags = admin.lag_of(admin.group_offsets(args.group))
+        behind = Lags(admin, {args.group: Standing(admin.group_offsets(args.group), {})})
+    lags, lag = behind.by_group[args.group], behind.total(args.group)
     topology = found.topology
     head = {
         "group": found.group_id,
@@ -27,7 +29,6 @@ def describe(args: argparse.Namespace) -> None:
         "topology_epoch": None if topology is None else topology.epoch,
         "subtopologies": len((topology.subtopologies or ()) if topology is not None else ()),
     }
-    lag = sum(one.lag for one in lags)
 
     def text() -> None:
         fields({**head, "members": len(found.members), "lag": lag})
@@ -37,6 +38,7 @@ def describe(args: argparse.Namespace) -> None:
             table(["TOPIC", "PARTITION", "COMMITTED", "END", "LAG"], rows)
 
     emit(args, {**head, "members": _members(found), "lag": lag, "partitions": lags}, text)
+    behind.bounds.check()
 
 
 def members(args: argparse.Namespace) -> None:

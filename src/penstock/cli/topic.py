@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from penstock.cli.bounds import Bounds
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.offsets import parse_place
 from penstock.cli.options import add_dry_run, add_yes, confirm, make_admin, pairs, subcommand
 from penstock.cli.output import emit, fields, note, table
 
 if TYPE_CHECKING:
-    from penstock.client import Admin, OffsetsUnknown, TopicInfo, TopicPartition
+    from penstock.client import Admin, TopicInfo, TopicPartition
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +115,7 @@ def create_topics(args: argparse.Namespace) -> None:
 def describe_topics(args: argparse.Namespace) -> None:
     with make_admin(args) as admin:
         topics = admin.describe_topics(args.topic)
-        offsets = Offsets(admin, topics)
+        offsets = Bounds(admin, _led(topics))
         found = [_description(admin, topic, offsets) for topic in topics]
 
     def text() -> None:
@@ -128,37 +128,13 @@ def describe_topics(args: argparse.Namespace) -> None:
     offsets.check()
 
 
-class Offsets:
-    """Where the partitions of these topics start and end, as far as leaders tell. Those that do not are waited for
-    once: all are asked together, and the silent ones not again."""
+def _led(topics: Iterable[TopicInfo]) -> list[TopicPartition]:
+    from penstock.client import TopicPartition
 
-    def __init__(self, admin: Admin, topics: Iterable[TopicInfo]) -> None:
-        from penstock.client import TopicPartition
-
-        self.unknown: OffsetsUnknown | None = None
-        led = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions if p.leader is not None]
-        self.starts = self._ask(admin, led, "earliest")
-        self.ends = self._ask(admin, list(self.starts), "latest")
-
-    def _ask(
-        self, admin: Admin, partitions: list[TopicPartition], spec: Literal["earliest", "latest"]
-    ) -> dict[TopicPartition, int]:
-        from penstock.client import OffsetsUnknown
-
-        try:
-            return admin.offsets(partitions, spec)
-        except OffsetsUnknown as error:
-            self.unknown = self.unknown or error
-            return error.known
-
-    def check(self) -> None:
-        """Once all that is known is shown: an error where that is not all there is."""
-        if self.unknown is not None:
-            sys.stdout.flush()
-            raise self.unknown
+    return [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions if p.leader is not None]
 
 
-def _description(admin: Admin, topic: TopicInfo, offsets: Offsets) -> dict[str, Any]:
+def _description(admin: Admin, topic: TopicInfo, offsets: Bounds) -> dict[str, Any]:
     changed = {c.name: c.value for c in admin.config("topic", topic.name) if not c.is_default and c.source == "topic"}
     return {
         "name": topic.name,
@@ -170,7 +146,7 @@ def _description(admin: Admin, topic: TopicInfo, offsets: Offsets) -> dict[str, 
     }
 
 
-def _partition_rows(topic: TopicInfo, offsets: Offsets) -> list[dict[str, Any]]:
+def _partition_rows(topic: TopicInfo, offsets: Bounds) -> list[dict[str, Any]]:
     from penstock.client import TopicPartition
 
     rows = []
@@ -240,7 +216,7 @@ def show_partitions(args: argparse.Namespace) -> None:
             emit(args, result, lambda: print(f"{args.topic} {verb} {args.total} partitions"))
             return
         topic = admin.topic(args.topic)
-        offsets = Offsets(admin, [topic])
+        offsets = Bounds(admin, _led([topic]))
         rows = _partition_rows(topic, offsets)
     emit(args, rows, lambda: _print_partitions(rows))
     offsets.check()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.failures import Failure
 from penstock.cli.options import client_config
-from penstock.cli.output import listed
 
 if TYPE_CHECKING:
     from penstock.base.ids import TopicPartition
@@ -20,14 +19,16 @@ ASK_S = 2.0
 
 def explain_silence(args: argparse.Namespace, number: int, partitions: list[TopicPartition]) -> Failure:
     """`number` records for `partitions` were not acknowledged within --timeout."""
-    from penstock.client import Admin, ClientError
+    from penstock.client import Admin, BrokerUnreachable, ClientError
 
     what = "1 record was" if number == 1 else f"{number} records were"
     try:
         with Admin(args.bootstrap_server, timeout_s=ASK_S, config=client_config(args)) as admin:
             told = _told(_causes(args, admin, partitions)) or "brokers have not said why"
-    except ClientError as error:
+    except BrokerUnreachable as error:
         told = f"and now brokers do not answer: {error}"
+    except ClientError as error:
+        told = f"and brokers do not tell why: {error}"
     topic = partitions[0].topic if partitions else args.topic
     return Failure(
         f"{what} not acknowledged within {args.timeout:g} s: {told}",
@@ -38,6 +39,8 @@ def explain_silence(args: argparse.Namespace, number: int, partitions: list[Topi
 
 def _told(causes: dict[str, list[TopicPartition]]) -> str:
     """A partition of number -1 is none."""
+    from penstock.client.errors import listed
+
     return "; ".join(
         f"{listed([one if one.partition >= 0 else one.topic for one in places])}: {cause}"
         for cause, places in causes.items()
@@ -58,10 +61,18 @@ def _causes(
 
 
 def _min_insync(args: argparse.Namespace, admin: Admin, topic: str) -> int:
-    """How many copies must be in sync; without acks=all, the leader is enough."""
+    """How many copies must be in sync; without acks=all, the leader is enough. 1 where we may not read it."""
+    from penstock.client import BrokerUnreachable, ClientError
+
     if args.acks not in ("all", "-1"):
         return 1
-    value = next((one.value for one in admin.config("topic", topic) if one.name == "min.insync.replicas"), None)
+    try:
+        found = admin.config("topic", topic)
+    except BrokerUnreachable:
+        raise
+    except ClientError:
+        return 1
+    value = next((one.value for one in found if one.name == "min.insync.replicas"), None)
     return int(value or 1)
 
 

@@ -67,22 +67,24 @@ def up(args: argparse.Namespace) -> int:
     if args.data == "":
         raise Usage("--data is empty", f"name a directory, or leave it out for ./{DATA_DEFAULT}")
     settings = asked(args.set)
-    directory = tempfile.mkdtemp(prefix="penstock-") if args.ephemeral else os.path.abspath(args.data or DATA_DEFAULT)
+    known = None if args.ephemeral else os.path.abspath(args.data or DATA_DEFAULT)
+    there = [] if known is None else Layout(known).nodes()
+    nodes = _nodes(args.nodes, there, known)
+    refuse_port(args.port, len(nodes))
+    refuse_own(settings, len(nodes), known if there else None)
+    directory = known or tempfile.mkdtemp(prefix="penstock-")
     try:
-        return _run(args, Layout(directory), settings)
+        return _run(args, Layout(directory), nodes, settings)
     finally:
         if args.ephemeral:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _run(args: argparse.Namespace, layout: Layout, settings: dict[str, str]) -> int:
+def _run(args: argparse.Namespace, layout: Layout, nodes: list[int], settings: dict[str, str]) -> int:
     """Whatever can be refused is, before anything is written."""
-    nodes = _nodes(args.nodes, layout)
-    refuse_port(args.port, len(nodes))
-    refuse_own(settings, len(nodes), layout.directory)
     layout.refuse_running(nodes)
     values = configurations(layout, nodes, args.port, args.host, settings)
-    check(layout, values, settings)
+    check(layout, values)
     removed = " (removed at the end)" if args.ephemeral else ""
     if len(nodes) > 1:
         with layout.written(values) as files:
@@ -100,12 +102,12 @@ def _run(args: argparse.Namespace, layout: Layout, settings: dict[str, str]) -> 
         return run_broker(values[node], ready)
 
 
-def _nodes(asked: int | None, layout: Layout) -> list[int]:
-    there = layout.nodes()
+def _nodes(asked: int | None, there: list[int], directory: str | None) -> list[int]:
+    """As many as asked for; else those of the directory's earlier starts; else one."""
     count = asked or len(there) or 1
     if count < len(there):
         raise Usage(
-            f"--nodes {count}: {layout.directory} holds a cluster of {len(there)}",
+            f"--nodes {count}: {directory} holds a cluster of {len(there)}",
             "leave out --nodes to start all; penstock broker --config starts one alone",
         )
     return list(range(1, count + 1))

@@ -18,6 +18,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 
 from penstock.cli.failures import Failure
@@ -255,7 +256,8 @@ def _be_broker(node: int, properties: str, said: int) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stderr.flush()
+        with suppress(Exception):
+            sys.stderr.flush()
         os._exit(code)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from penstock.broker.nodes import VOTERS_MAX, Ports, copies, free_ports, node_settings
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.options import pairs
@@ -12,6 +14,8 @@ PORT_STEP = 10
 PORT_MAX = 65_535
 _ADMIN_STEP = 2
 """from a node's port for clients to the one of /metrics and /health; the controller's is between"""
+_NAMES = re.compile(r"[a-z0-9][a-z0-9.-]*[a-z0-9]")
+"""what may be a configuration's, in a text"""
 _NUMBER = "a node's number is the name of its directory"
 _ROLES = "which nodes are controllers, and where they listen, follows from the number of nodes at the first start"
 _PLACE = "data is kept in DIR/<node>/data, where the next start looks for it; --data names DIR"
@@ -54,15 +58,16 @@ def asked(texts: list[str]) -> dict[str, str]:
     return settings
 
 
-def refuse_own(settings: dict[str, str], nodes: int, directory: str) -> None:
-    """What `up` decides by itself, and what cannot be the same for several nodes."""
+def refuse_own(settings: dict[str, str], nodes: int, directory: str | None) -> None:
+    """What `up` decides by itself, and what cannot be the same for several nodes. `directory`: where an earlier start
+    has left files, if one has."""
     refused = _NEVER_SET | (_SET_FOR_ONE_ALONE if nodes > 1 else {})
+    files = "write a file for each node" if directory is None else f"edit {directory}/<node>/server.properties"
     for name, value in settings.items():
         if name in refused:
             raise Usage(
                 f"--set {name}={value}: {refused[name]}",
-                f"to have it otherwise, edit {directory}/<node>/server.properties and start each node by "
-                "`penstock broker --config`",
+                f"to have it otherwise, {files} and start each node by `penstock broker --config FILE`",
             )
 
 
@@ -101,7 +106,7 @@ def configurations(
     return found
 
 
-def check(layout: Layout, values: dict[int, dict[str, str]], settings: dict[str, str]) -> None:
+def check(layout: Layout, values: dict[int, dict[str, str]]) -> None:
     """As far as a configuration can be judged by itself. What the disk and the network say of it comes later."""
     from penstock.broker.config import BrokerConfig, ConfigFault
 
@@ -112,7 +117,10 @@ def check(layout: Layout, values: dict[int, dict[str, str]], settings: dict[str,
             for read_later in ("log_dir", "admin_listener", "inter_broker_listener"):
                 getattr(config, read_later)
         except ConfigFault as fault:
-            is_from_earlier = layout.earlier(node) and not any(name in str(fault) for name in settings)
+            named = _NAMES.findall(str(fault))
+            is_from_earlier = any(
+                name in named and values[node].get(name) == text for name, text in layout.earlier(node).items()
+            )
             raise Failure(
                 f"the configuration cannot be run: {fault}",
                 f"what earlier starts have set stays in {layout.properties_path(node)}; --set KEY=VALUE replaces it"

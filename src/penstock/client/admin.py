@@ -35,7 +35,11 @@ ResourceKind = Literal["topic", "broker", "group"]
 Spec = Literal["earliest", "latest", "max_timestamp"] | int
 """a place in a partition; a number is a timestamp in ms."""
 
-_LEADERLESS = (ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_LEADERLESS = "it has no leader"
+_WITHOUT_OFFSET: dict[int, str] = {
+    ErrorCode.LEADER_NOT_AVAILABLE: _LEADERLESS,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: "its leader is just changing",
+}
 _SILENT = (LibraryError._TIMED_OUT, LibraryError._TRANSPORT)
 _RESOURCES = {"topic": ResourceType.TOPIC, "broker": ResourceType.BROKER, "group": ResourceType.GROUP}
 _SOURCES = {
@@ -146,22 +150,25 @@ class Admin:
         least = 0 if spec in ("earliest", "latest") else -1
         known: dict[TopicPartition, int] = {}
         silent: list[TopicPartition] = []
-        leaderless: list[TopicPartition] = []
+        causes: dict[TopicPartition, str] = {}
         for p, future in sorted(futures.items()):
             try:
                 # Where the leader did not answer in time, the library has an offset too: -1001.
                 offset = self._result(future, f"list offsets of {_ours(p)}").offset
             except ClientError as error:
-                if error.code not in (*_LEADERLESS, *_SILENT):
+                if error.code in _WITHOUT_OFFSET:
+                    causes[_ours(p)] = _WITHOUT_OFFSET[error.code]
+                elif error.code in _SILENT:
+                    silent.append(_ours(p))
+                else:
                     raise
-                (leaderless if error.code in _LEADERLESS else silent).append(_ours(p))
                 continue
             if offset >= least:
                 known[_ours(p)] = offset
             else:
                 silent.append(_ours(p))
-        if silent or leaderless:
-            causes = dict.fromkeys(leaderless, "it has no leader") | self._why_silent(silent)
+        causes |= self._why_silent(silent)
+        if causes:
             code = ErrorCode.LEADER_NOT_AVAILABLE
             raise OffsetsUnknown(dict(sorted(causes.items())), known, code=code, name=code.name)
         return known
@@ -179,7 +186,7 @@ class Admin:
         for t in partitions:
             leader = leaders.get(t)
             by = f"its leader, broker {leader}, did not answer within {self.timeout_s:g} s"
-            causes[t] = "it has no leader" if leader is None else by
+            causes[t] = _LEADERLESS if leader is None else by
         return causes
 
     def config(self, kind: ResourceKind, name: str) -> list[ConfigValue]:
@@ -216,7 +223,7 @@ class Admin:
     def groups(self) -> list[GroupListing]:
         found = self._get("list groups", lambda: self._client.list_consumer_groups(**self._within))
         if not found.valid and found.errors:
-            raise from_exception(found.errors[0], "list groups")
+            raise from_library(found.errors[0], "list groups")
         listed = [GroupListing(g.group_id, _word(g.state), _word(g.type)) for g in found.valid]
         return sorted(listed, key=lambda g: g.group)
 
@@ -267,12 +274,7 @@ class Admin:
         there = {topic.name for topic in self.topics(internal=True)}
         partitions = [t for t in sorted({**owners, **committed}) if t.topic in there]
         starts, ends = self.offsets(partitions, "earliest"), self.offsets(partitions, "latest")
-        return [
-            PartitionLag(
-                *t, committed.get(t), ends[t], max(0, ends[t] - max(committed.get(t, 0), starts[t])), owners.get(t)
-            )
-            for t in partitions
-        ]
+        return [PartitionLag.between(t, committed.get(t), starts[t], ends[t], owners.get(t)) for t in partitions]
 
     def close(self) -> None:
         """The library closes its connections when the last reference goes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from penstock.base.ids import TopicPartition
 
@@ -100,3 +101,8 @@ class PartitionLag:
     end: int
     lag: int
     member_id: str | None = None
+
+    @classmethod
+    def between(cls, t: TopicPartition, committed: int | None, start: int, end: int, member_id: str | None) -> Self:
+        """Of a partition that holds records from `start` to `end`."""
+        return cls(*t, committed, end, max(0, end - max(committed or 0, start)), member_id)

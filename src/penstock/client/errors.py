@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import KafkaError as LibraryError
 from confluent_kafka import KafkaException
@@ -21,7 +21,7 @@ _LOCAL_RETRIABLE = frozenset(
         LibraryError._UNKNOWN_PARTITION,
     }
 )
-PARTITIONS_TOLD_MAX = 8
+LISTED_MAX = 8
 """in the text of one error"""
 
 _UNREACHABLE = frozenset(
@@ -77,7 +77,7 @@ class OffsetsUnknown(ClientError):
         alike: dict[str, list[TopicPartition]] = {}
         for partition, cause in causes.items():
             alike.setdefault(cause, []).append(partition)
-        told = "; ".join(f"{_listed(partitions)}: {cause}" for cause, partitions in alike.items())
+        told = "; ".join(f"{listed(partitions)}: {cause}" for cause, partitions in alike.items())
         super().__init__(f"cannot tell the offsets of {told}", code=code, name=name, retriable=True)
         self.causes = dict(causes)
         self.known = dict(known)
@@ -141,10 +141,10 @@ def from_exception(exc: KafkaException, doing: str) -> ClientError:
     return ClientError(f"cannot {doing}: {exc}")
 
 
-def _listed(partitions: list[TopicPartition]) -> str:
-    shown = ", ".join(map(str, partitions[:PARTITIONS_TOLD_MAX]))
-    left = len(partitions) - PARTITIONS_TOLD_MAX
-    return f"{shown} and {left} more" if left > 0 else shown
+def listed(items: Sequence[object]) -> str:
+    """As many as a person reads, and how many more there are."""
+    more = len(items) - LISTED_MAX
+    return ", ".join(map(str, items[:LISTED_MAX])) + (f" and {more} more" if more > 0 else "")
 
 
 def is_retriable(code: int) -> bool:

@@ -1,11 +1,14 @@
 """What is said about a failure: the cause, and the next step."""
 
+import socket
+import time
 from argparse import Namespace
 
 import pytest
 
 from penstock.cli import quorum
 from penstock.cli.failures import explain
+from penstock.cli.main import main
 from penstock.client import BrokerUnreachable, ClientError
 from penstock.wire import blocking
 from penstock.wire.errors import Disconnected, TimedOut
@@ -66,3 +69,43 @@ class Client:
 def test_a_controller_is_missing_only_where_brokers_answer(answers, there, monkeypatch):
     monkeypatch.setattr(blocking, "Client", lambda *_, **__: Client(*answers))
     assert quorum.has_controller(ARGS) is there
+
+
+@pytest.fixture
+def silent():
+    """A broker that is stopped: its system takes connections, and nobody answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_whether_there_is_a_controller_is_not_asked_for_longer_than_said(silent, monkeypatch):
+    monkeypatch.setattr(quorum, "ASK_S", 0.2)
+    began_s = time.monotonic()
+    assert quorum.has_controller(Namespace(bootstrap_server=silent, properties=[]))
+    assert time.monotonic() - began_s < 3
+
+
+@pytest.mark.parametrize(
+    "command", [["node", "ls"], ["txn", "ls"], ["partition", "moves"], ["topic", "ls"], ["group", "members", "readers"]]
+)
+def test_a_command_that_nobody_answers_ends_in_time(silent, command, monkeypatch, capsys):
+    monkeypatch.setattr(quorum, "ASK_S", 0.2)
+    began_s = time.monotonic()
+    assert main([*command, "-b", silent, "--timeout", "0.3"]) == 1
+    assert time.monotonic() - began_s < 4
+    assert capsys.readouterr().err.startswith("penstock: ")
+
+
+def test_an_address_that_is_none_leaves_the_controller_open():
+    assert quorum.has_controller(Namespace(bootstrap_server="localhost:1,there:x", properties=[]))
+
+
+def test_an_address_that_is_none_is_told(silent, capsys):
+    assert main(["node", "ls", "-b", f"{silent},there:x"]) == 1
+    assert "'there:x' is no address" in capsys.readouterr().err
+
+
+def test_a_name_that_cannot_be_is_told(capsys):
+    address = f"{'a' * 70}:9092"
+    assert main(["topic", "ls", "-b", address]) == 1
+    assert f"nothing listens on {address}: " in capsys.readouterr().err

@@ -27,6 +27,15 @@ def test_an_option_in_front_of_the_command_is_put_behind_it(capsys):
     assert "options go behind the command: `penstock topic ls -b there:9092`" in capsys.readouterr().err
 
 
+def test_what_is_to_be_typed_instead_is_quoted_and_shows_no_secret(capsys):
+    secrets = ["-X", "sasl.password=hunter2", "-Xssl.key.pem=hunter2\nhunter2"]
+    assert main([*secrets, "--set=ssl.key.password=hunter2", "--filter", "key=a", "produce", "orders", "a value"]) == 2
+    said = capsys.readouterr().err
+    options = "-X sasl.password=... -Xssl.key.pem=... --set=ssl.key.password=... --filter key=a"
+    assert f"`penstock produce orders 'a value' {options}`" in said
+    assert "hunter2" not in said
+
+
 def test_an_option_that_an_action_does_not_know_shows_how_the_action_is_used(capsys):
     assert main(["topic", "create", "orders", "--replicas", "2"]) == 2
     said = capsys.readouterr().err
@@ -69,6 +78,25 @@ def test_an_interrupt_is_quiet(monkeypatch, capsys):
     monkeypatch.setattr(entry, "build", lambda name: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["version"]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+def test_an_interrupt_while_the_cause_is_looked_for_is_quiet(monkeypatch, capsys):
+    def fails(_):
+        raise OSError
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "build", fails)
+    monkeypatch.setattr(entry, "explain", interrupted)
+    assert main(["version"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_is_said_to_a_closed_stderr_does_not_go_to_stdout():
+    script = f"{sys.executable} -m penstock.cli.main topc 2>&-"
+    done = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
 
 
 def test_version_is_json_on_request(capsys):

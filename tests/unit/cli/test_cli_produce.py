@@ -11,7 +11,7 @@ from penstock.cli import unacknowledged
 from penstock.cli.failures import Failure
 from penstock.cli.produce import Tally
 from penstock.cli.record_input import Input
-from penstock.client import ClientError, PartitionInfo, TopicInfo
+from penstock.client import BrokerUnreachable, ClientError, PartitionInfo, TopicInfo
 
 ARGS = Namespace(
     bootstrap_server="there:9092",
@@ -106,3 +106,19 @@ def test_the_cause_is_told_of_each_partition():
     )
     assert "hello: no partition was chosen yet" in told(-1)
     assert "NOT_ENOUGH_REPLICAS" not in told(2, acks="1")
+
+
+@pytest.mark.parametrize(
+    ("refusing", "error", "said"),
+    [
+        ("config", ClientError("not allowed", code=29), "hello-2: its leader, broker 1, has not acknowledged"),
+        ("config", BrokerUnreachable("timed out"), "and now brokers do not answer: timed out"),
+        ("topics", ClientError("not allowed", code=31), "and brokers do not tell why: not allowed"),
+    ],
+)
+def test_what_we_may_not_read_is_not_told_as_silence(refusing, error, said, monkeypatch):
+    def refused(*_, **__):
+        raise error
+
+    monkeypatch.setattr(Told, refusing, refused)
+    assert said in told(2)

@@ -2,9 +2,10 @@
 
 import pytest
 
-from penstock.cli.main import build, main
-from penstock.cli.sim import HELP
+from penstock.cli.main import main
+from penstock.cli.sim import HELP, RACK_LATENCY_MS
 from penstock.sim.planted.registry import PLANTED
+from penstock.sim.run import simulate_seed
 
 
 @pytest.mark.parametrize(
@@ -37,5 +38,14 @@ def test_the_list_of_bugs_names_their_seeds(capsys):
     assert [row.split()[:2] for row in rows] == [[bug.name, str(bug.seed)] for bug in PLANTED.values()]
 
 
-def test_racks_have_a_latency_of_their_own():
-    assert build("sim").parse_args(["--racks", "3"]).rack_latency is None
+@pytest.mark.parametrize(("given", "latency_ms"), [([], RACK_LATENCY_MS), (["--rack-latency", "0"], 0)])
+def test_racks_are_as_far_apart_as_asked_for(given, latency_ms, monkeypatch):
+    taken = []
+
+    def simulate(seed, nodes, events, *, racks, latency_ms):
+        taken.append((racks, latency_ms))
+        return simulate_seed(seed, nodes, events)
+
+    monkeypatch.setattr("penstock.sim.run.simulate_racks", simulate)
+    main(["sim", "--seed", "1", "--events", "1", "--racks", "3", *given])
+    assert taken == [(3, latency_ms)]

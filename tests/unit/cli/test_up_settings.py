@@ -71,8 +71,22 @@ def test_what_belongs_to_one_node_is_refused_by_name(tmp_path, capsys, nodes, se
     assert main(["up", "--nodes", nodes, "--data", str(data), "--set", setting]) == 2
     said = capsys.readouterr().err
     assert f"--set {setting}: " in said
-    assert f"{data}/<node>/server.properties" in said and "penstock broker --config" in said
+    assert "write a file for each node" in said and "penstock broker --config" in said
     assert not data.exists()
+
+
+def test_what_belongs_to_one_node_is_edited_where_there_are_files(tmp_path, capsys):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "server.properties").write_text("node.id=1\n")
+    assert main(["up", "--data", str(tmp_path), "--set", "node.id=7"]) == 2
+    assert f"edit {tmp_path}/<node>/server.properties" in capsys.readouterr().err
+
+
+def test_what_an_ephemeral_start_refuses_names_no_directory(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert main(["up", "--ephemeral", "--set", "node.id=7"]) == 2
+    said = capsys.readouterr().err
+    assert "write a file for each node" in said and str(tmp_path) not in said
 
 
 @pytest.mark.parametrize(
@@ -131,6 +145,15 @@ def test_where_the_file_is_at_fault_it_is_named(tmp_path, capsys):
     assert file.read_text() == "log.retention.hours=abc\n"
 
 
+def test_a_host_that_cannot_be_is_not_blamed_on_an_earlier_start(tmp_path, capsys):
+    values = configured(tmp_path, 1)
+    with Layout(str(tmp_path)).written(values) as files:
+        files.keep()
+    assert main(["up", "--data", str(tmp_path), "--host", "a,b"]) == 1
+    said = capsys.readouterr().err
+    assert "listeners: " in said and "earlier starts" not in said
+
+
 def test_voters_that_cannot_be_read_are_named(tmp_path):
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "server.properties").write_text("controller.quorum.voters=one@localhost:1\n")
@@ -183,3 +206,18 @@ def test_every_line_of_a_node_says_whose_it_is(monkeypatch):
     print("one\n  two", file=voice)
     print("three", file=voice)
     assert said.getvalue().decode() == "[2] one\n[2]   two\n[2] three\n"
+
+
+def test_a_node_that_cannot_speak_ends_all_the_same():
+    """It is a copy of the process that started it, and must not go on as that one."""
+    script = """
+import os, sys
+from penstock.cli import up_nodes
+sys.stderr = None
+try:
+    up_nodes._be_broker(1, "/nowhere", os.dup(1))
+finally:
+    print("went on", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "went on" not in done.stdout

@@ -68,6 +68,11 @@ def test_a_partition_whose_leader_is_found_only_now_had_none():
         offsets({0: 3, 1: LibraryError(LibraryError.LEADER_NOT_AVAILABLE), 2: 4})
 
 
+def test_a_leader_that_is_none_any_more_is_told_as_that():
+    with pytest.raises(OffsetsUnknown, match=r"hello-1: its leader is just changing; hello-2: it has no leader$"):
+        offsets({0: 3, 1: LibraryError(LibraryError.NOT_LEADER_FOR_PARTITION), 2: LibraryError(5)})
+
+
 def test_a_time_behind_the_last_record_has_no_offset_and_no_answer_is_not_that():
     assert offsets({0: -1, 1: 5, 2: 7}, spec=1_000)[ZERO] == -1
     with pytest.raises(OffsetsUnknown):
