@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from tests.house.tracked import GENERATED, functions, imported, text, tracked, tree, written_by_hand
 
@@ -102,6 +104,12 @@ def test_nothing_is_left_for_later_in_a_comment():
 
 def test_a_file_is_named_after_what_it_holds():
     assert [path for path in tracked() if VAGUE_NAMES.search(path)] == []
+
+
+def test_a_test_file_has_a_name_of_its_own():
+    """pytest imports them by name alone: of two, the second is not run."""
+    names = Counter(Path(path).name for path in tracked("tests/", ".py") if Path(path).name.startswith("test_"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_every_package_says_what_it_is():
