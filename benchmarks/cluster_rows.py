@@ -10,6 +10,8 @@ ROWS = (
     Row("produce_1000_first", "produce 1000 B batched, the first after the start", "MB/s", True, digits=0),
     Row("single", "one record a request", "k req/s", True, ratio=6, digits=1),
     Row("single_cpu", "its CPU of all brokers each", "us", digits=1),
+    Row("single_kernel", "of that in the kernel", "us", digits=1),
+    Row("single_client", "the client's CPU each", "us", digits=1),
     Row("single_first", "one record a request, the first after the start", "k req/s", True, digits=1),
     Row("single_first_cpu", "its CPU of all brokers each", "us", digits=1),
     Row("flush_100", "produce 100 B batched, flush.messages=1", "M msg/s", True),

@@ -128,7 +128,13 @@ def produce_1000(bench: Bench) -> Values:
 
 def single(bench: Bench) -> Values:
     measured = bench.produce("single", COPIES, SINGLE)
-    return {"single": bench.rates["single"] / 1e3, "single_cpu": cpu_us(measured)}
+    records = measured.result["records"]
+    return {
+        "single": bench.rates["single"] / 1e3,
+        "single_cpu": cpu_us(measured),
+        "single_kernel": measured.server_kernel_s / records * 1e6,
+        "single_client": measured.client_cpu_s / records * 1e6,
+    }
 
 
 def flush(bench: Bench) -> Values:
@@ -181,7 +187,7 @@ STEPS = {
     "produce_first": Step(produce_first, ("produce_100_first", "produce_1000_first")),
     "produce_100": Step(produce_100, ("produce_100", "produce_100_cpu")),
     "produce_1000": Step(produce_1000, ("produce_1000",)),
-    "single": Step(single, ("single", "single_cpu")),
+    "single": Step(single, ("single", "single_cpu", "single_kernel", "single_client")),
     "end_to_end": Step(end_to_end, ("e2e_p50", "e2e_p99")),
     "flush": Step(
         flush,

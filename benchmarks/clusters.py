@@ -87,6 +87,7 @@ class Processes:
         each = [processes.usage(process.pid) for process in self._processes]
         return processes.Usage(
             cpu_s=sum(one.cpu_s for one in each),
+            kernel_s=sum(one.kernel_s for one in each),
             rss_bytes=sum(one.rss_bytes for one in each),
             open_files=sum(one.open_files for one in each),
             processes=sum(one.processes for one in each),

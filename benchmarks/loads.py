@@ -22,6 +22,8 @@ class Measured:
     result: dict[str, Any]
     client_cpu_s: float
     server_cpu_s: float
+    server_kernel_s: float
+    """the system's part of it"""
 
 
 def build() -> None:
@@ -62,7 +64,9 @@ def _run(server: Running, command: list[str]) -> Measured:
     if done.returncode != 0:
         raise ServerFailed(f"{server.name}: {' '.join(command)}: {done.stderr.strip()}")
     answer = json.loads(done.stdout)
-    return Measured(answer["result"], answer["client_cpu_s"], after.cpu_s - before.cpu_s)
+    return Measured(
+        answer["result"], answer["client_cpu_s"], after.cpu_s - before.cpu_s, after.kernel_s - before.kernel_s
+    )
 
 
 class IdleConnections:

@@ -12,6 +12,9 @@ class Usage:
     """Summed over a process and its descendants."""
 
     cpu_s: float
+    """user and system time, with that of children that have ended"""
+    kernel_s: float
+    """the system's part of it"""
     rss_bytes: int
     open_files: int
     processes: int
@@ -19,8 +22,10 @@ class Usage:
 
 def usage(pid: int) -> Usage:
     tree = descendants(pid)
+    times = [_times_s(each) for each in tree]
     return Usage(
-        cpu_s=sum(_cpu_s(each) for each in tree),
+        cpu_s=sum(user + kernel for user, kernel in times),
+        kernel_s=sum(kernel for _, kernel in times),
         rss_bytes=sum(_rss_bytes(each) for each in tree),
         open_files=sum(_open_files(each) for each in tree),
         processes=len(tree),
@@ -36,12 +41,13 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def _cpu_s(pid: int) -> float:
-    """User and system time, with that of children that have ended."""
+def _times_s(pid: int) -> tuple[float, float]:
+    """In the program, and in the kernel for it."""
     stat = _text(f"/proc/{pid}/stat")
     # The name in parentheses may hold spaces; utime, stime, cutime and cstime are the 12th to 15th field behind it.
     fields = stat.rpartition(")")[2].split()
-    return sum(int(field) for field in fields[11:15]) / _TICKS_PER_S
+    user, kernel, childrens_user, childrens_kernel = (int(field) / _TICKS_PER_S for field in fields[11:15] or [0] * 4)
+    return user + childrens_user, kernel + childrens_kernel
 
 
 def _rss_bytes(pid: int) -> int:

@@ -47,7 +47,7 @@ class Idle:
     name, address = "idle", "127.0.0.1:1"
 
     def usage(self):
-        return importlib.import_module("processes").Usage(0.0, 0, 0, 0)
+        return importlib.import_module("processes").Usage(0.0, 0.0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
