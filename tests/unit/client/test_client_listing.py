@@ -4,14 +4,18 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
+from confluent_kafka import ConsumerGroupState, ConsumerGroupType
 from confluent_kafka import KafkaError as LibraryError
 
 from penstock.client import Admin, BrokerUnreachable
 
+READERS = SimpleNamespace(group_id="readers", state=ConsumerGroupState.EMPTY, type=ConsumerGroupType.CLASSIC)
 
-def test_groups_that_no_broker_lists_are_an_error():
+
+@pytest.mark.parametrize("told", [[], [READERS]], ids=["no broker", "one broker"])
+def test_groups_that_not_every_broker_lists_are_an_error(told: list[SimpleNamespace]):
     answer = Future()
-    answer.set_result(SimpleNamespace(valid=[], errors=[LibraryError(LibraryError._TRANSPORT, "refused")]))
+    answer.set_result(SimpleNamespace(valid=told, errors=[LibraryError(LibraryError._TRANSPORT, "refused")]))
     admin = Admin("localhost:1")
     admin._client = SimpleNamespace(list_consumer_groups=lambda **_: answer)
     with pytest.raises(BrokerUnreachable, match="cannot list groups: refused"):
