@@ -117,9 +117,11 @@ METADATA_RECORDS_PER_REQUEST_MAX = 10_000
 CONFIG_VALUE_LENGTH_MAX = 32_767
 """characters of one configuration's value."""
 
+QUORUM_EPOCH_STEP_MAX = 1 << 20
+"""by how much another node's word may raise the quorum's epoch at once: no elections lead that far while a node is
+away, and an int32 has room for two thousand such words."""
+
 QUORUM_REPLICAS_MAX = 10_000
-QUORUM_EPOCH_MAX = 1 << 30
-"""that another node may speak of: nobody gets there by elections, and behind it must be room to stand in"""
 """replicas of the metadata log whose progress the leader keeps; beyond it, observers are served but not described."""
 
 ADMIN_CONNECTIONS_MAX = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from penstock.base.errors import ErrorCode, KafkaError
+from penstock.base.errors import KafkaError
 from penstock.base.ports import Clock, Random
 from penstock.broker.config import BrokerConfig
 from penstock.broker.journal import Journal
@@ -67,7 +67,7 @@ class Balancing:
         codes = (answer.error_code, *(directory.error_code for directory in answer.results))
         refused = next((code for code in codes if code), 0)
         if refused:
-            log.warning("a broker did not tell how much it holds", broker=broker_id, error=ErrorCode(refused).name)
+            log.warning("a broker did not tell how much it holds", broker=broker_id, error_code=refused)
             return None
         return _told(image, answer)
 

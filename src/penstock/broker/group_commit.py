@@ -3,13 +3,14 @@
 What was appended before a sync started is durable when it ends; one sync covers any number of requests. Several lanes
 sync different logs at the same time, for a disk does more of them together than one after the other; a log is in one
 lane at a time, so that its syncs end in order. The first failed sync of a log is final: the kernel may have dropped the
-pages, and a second try would lie. Where the process is short of descriptors and a file cannot even be opened, nothing
-was tried: that log's turn comes again.
+pages, and a second try would lie. Where the process is short of descriptors and something cannot even be opened, that
+was not tried: the log's turn comes again, with everything that was due.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 
 from penstock.base.limits import SYNC_LANES
@@ -24,6 +25,8 @@ log = Journal(__name__)
 
 AGAIN_MS = 1_000
 """after a shortage"""
+_NOT_OPENED = (errno.EMFILE, errno.ENFILE)
+"""what no sync of an open file ends with"""
 
 _Lane = list[tuple[Partition, Log, SyncWork]]
 """with the log that the work is of: a damaged one may be opened again meanwhile"""
@@ -38,6 +41,8 @@ class GroupCommit:
         """Invariant: each of them is in one lane. What is in a lane and not here is gone: nobody hears how it ended."""
         self._delayed: dict[Partition, None] = {}
         """whose files could not be opened"""
+        self._again: asyncio.TimerHandle | None = None
+        """when their turn comes"""
         self._lanes = 0
         """that are at work"""
         self._scheduled = False
@@ -57,8 +62,15 @@ class GroupCommit:
         self._delayed.pop(partition, None)
         self._syncing.discard(partition)
 
+    async def close(self) -> None:
+        """Drained, and what waits for descriptors gets no turn any more."""
+        await self.drained()
+        self._delayed.clear()
+        if self._again is not None:
+            self._again.cancel()
+
     async def drained(self) -> None:
-        """Until no sync runs and none is wanted."""
+        """Until no sync runs and none is wanted. What waits for descriptors is not waited for."""
         while self._lanes or self._wanted:
             idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._idle.append(idle)
@@ -111,6 +123,9 @@ class GroupCommit:
                 continue
             if fault is None:
                 synced.on_synced(work)
+            elif fault.errno in _NOT_OPENED:
+                self._delay(partition, fault)
+                continue
             else:
                 _fail(partition, synced, fault)
             self._synced(partition)
@@ -119,7 +134,7 @@ class GroupCommit:
     def _delay(self, partition: Partition, fault: OSError) -> None:
         if not self._delayed:
             log.warning("a log waits for its sync", partition=str(partition.name), fault=str(fault))
-            asyncio.get_running_loop().call_later(AGAIN_MS / 1000, self._try_again)
+            self._again = asyncio.get_running_loop().call_later(AGAIN_MS / 1000, self._try_again)
         self._delayed[partition] = None
 
     def _try_again(self) -> None:

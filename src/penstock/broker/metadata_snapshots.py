@@ -7,14 +7,22 @@ from typing import NamedTuple
 
 from penstock.base.errors import DecodeError
 from penstock.base.ports import Buffer, Clock, Disk
-from penstock.broker.config import BrokerConfig
+from penstock.broker.config import BrokerConfig, ConfigFault
 from penstock.broker.journal import Journal
 from penstock.core.log import names
 from penstock.core.log.log import Log
 from penstock.core.metadata.image import Image
 from penstock.core.metadata.records import image_records
 from penstock.core.raft.retention import StoredSnapshot, outdated
-from penstock.core.raft.snapshot import SUFFIX, Snapshot, SnapshotId, decode_snapshot, encode_snapshot, snapshot_id
+from penstock.core.raft.snapshot import (
+    SUFFIX,
+    Snapshot,
+    SnapshotId,
+    UnknownSnapshot,
+    decode_snapshot,
+    encode_snapshot,
+    snapshot_id,
+)
 from penstock.core.raft.voters import Control
 
 log = Journal(__name__)
@@ -60,10 +68,15 @@ class MetadataSnapshots:
                 self._disk.remove(f"{self._directory}/{name}")
 
     def load_newest(self) -> Loaded | None:
-        """The newest snapshot that can be read."""
+        """The newest snapshot that can be read. ConfigFault where that is one of another release: it is kept for it."""
         for one in reversed(self.ids()):
             try:
                 content = decode_snapshot(self._disk.read(self._path(one)), one.file_name)
+            except UnknownSnapshot as fault:
+                raise ConfigFault(
+                    f"log.dirs: {self._path(one)} is whole, but this release cannot read it ({fault}); "
+                    "start the release that wrote it"
+                ) from None
             except DecodeError as fault:
                 # Under its name it would be handed to replicas that need one.
                 self._disk.rename(self._path(one), f"{self._path(one)}{_DAMAGED}")

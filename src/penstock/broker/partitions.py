@@ -296,7 +296,7 @@ class Partitions:
 
     async def close(self, broker_epoch: int) -> None:
         """Everything synced, then the files that say so."""
-        await self.commit.drained()
+        await self.commit.close()
         await close_logs([partition.log for partition in self.all()], self._jobs)
         self.directory.close(self.standing(), broker_epoch)
 

@@ -209,6 +209,43 @@ def test_a_log_waits_while_the_process_is_short_of_descriptors(monkeypatch):
     asyncio.run(story())
 
 
+def test_a_sync_that_could_not_open_what_it_needs_is_tried_again(monkeypatch):
+    async def story() -> None:
+        monkeypatch.setattr("penstock.broker.group_commit.AGAIN_MS", 1)
+        bench = Bench(1)
+        short = bench.partitions[0].log
+        short.fault = OSError(errno.EMFILE, "too many open files")
+        bench.want(0)
+        await tick()
+        bench.jobs.end()
+        assert (bench.synced(), bench.told, short.failure) == ([0], [], None)
+        short.fault = None
+        async with asyncio.timeout(10):
+            while not bench.jobs.waiting:
+                await tick()
+        bench.jobs.end()
+        assert (bench.synced(), bench.told) == ([1], ["t-0"])
+
+    asyncio.run(story())
+
+
+def test_whoever_waits_for_descriptors_gets_no_turn_once_all_is_closed(monkeypatch):
+    async def story() -> None:
+        monkeypatch.setattr("penstock.broker.group_commit.AGAIN_MS", 1)
+        bench = Bench(1)
+        bench.partitions[0].log.closed = OSError(errno.EMFILE, "too many open files")
+        bench.want(0)
+        await tick()
+        await asyncio.wait_for(bench.commit.close(), 10)
+        bench.partitions[0].log.closed = None
+        later = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(0.01, later.set_result, None)
+        await later
+        assert bench.jobs.waiting == []
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("fault", [None, OSError("no such file")])
 def test_of_a_copy_that_goes_while_it_is_synced_nobody_hears_more(fault: OSError | None):
     async def story() -> None:

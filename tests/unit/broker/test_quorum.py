@@ -33,6 +33,7 @@ from penstock.protocol.generated.partition_change_record import PartitionChangeR
 from penstock.protocol.generated.partition_record import PartitionRecord
 from penstock.protocol.generated.topic_record import TopicRecord
 from penstock.sim.disk import PowerLoss, SimDisk
+from tests.unit.core.raft.test_raft_single_voter import later_snapshot
 
 T = TypeVar("T")
 
@@ -375,6 +376,17 @@ def test_an_unreadable_snapshot_is_passed_over_while_the_log_reaches_back():
     names = bench.disk.list(METADATA_DIRECTORY)
     assert newest not in names, "replicas that need a snapshot are not given this one"
     assert f"{newest}.damaged" in names
+
+
+def test_a_snapshot_of_a_later_release_is_kept_for_it():
+    """Whoever starts an older release by mistake goes back to the newer one and finds everything there."""
+    bench = Bench()
+    bench.image()
+    newest = f"{METADATA_DIRECTORY}/{SnapshotId(99, 1).file_name}"
+    bench.disk.replace(newest, later_snapshot(b"\x01\xff\x7f\x00"))
+    with pytest.raises(ConfigFault, match="start the release that wrote it"):
+        bench.image()
+    assert bench.disk.exists(newest)
 
 
 def test_what_was_being_put_together_when_a_node_stopped_is_removed_at_its_next_start(bench):

@@ -246,11 +246,12 @@ class Log(LogState):
         watermark = self.end_offset if high_watermark is None else high_watermark
         try:
             count = retention.expired(self.segments, self.config, now_ms, self.start_offset, watermark)
+            if count and self.failure is None:
+                self._changing_files(lambda: self._drop_oldest(count, now_ms))
         except BadBatch as fault:
             raise self._on_damage(self.start_offset, fault) from fault
-        if count and self.failure is None:
-            self._changing_files(lambda: self._drop_oldest(count, now_ms))
-        self._doomed.remove(self.disk, now_ms)
+        finally:
+            self._doomed.remove(self.disk, now_ms)
         return count
 
     def cleaning(self, now_ms: int, high_watermark: int, map_bytes: int) -> CleaningJob | None:

@@ -164,8 +164,8 @@ class Sums:
     def _whole(self, slot: int) -> bytes:
         raw = self._raw(slot, 1)
         if len(raw) < ENTRY_BYTES:
-            # A thread reads it, and meanwhile the log is cut.
-            raise OSError(errno.EIO, "the file is shorter than it was", self.path)
+            # A thread reads it, and meanwhile the log is cut, or half an entry is trimmed. Not EIO: nothing is damaged.
+            raise OSError(errno.ESTALE, "the file is shorter than it was", self.path)
         return raw
 
     def _raw(self, slot: int, count: int) -> bytes:

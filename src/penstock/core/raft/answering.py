@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from penstock.base.errors import ErrorCode
 from penstock.base.ids import NO_ID
-from penstock.base.limits import QUORUM_EPOCH_MAX
 from penstock.core.raft.follower import Follower
 from penstock.core.raft.leader import Leading
 from penstock.core.raft.prospective import Prospective
@@ -82,7 +81,7 @@ def _not_for_us(raft: Raft, request: Request) -> ErrorCode:
 def _vote(raft: Raft, vote: Vote, now_ms: int) -> VoteAnswer:
     if vote.epoch < raft.epoch:
         return VoteAnswer(raft.address(), error=ErrorCode.FENCED_LEADER_EPOCH)
-    if not _makes_sense(vote) or vote.candidate.id == raft.me.id:
+    if not _makes_sense(raft, vote) or vote.candidate.id == raft.me.id:
         return VoteAnswer(raft.address(), error=ErrorCode.INVALID_REQUEST)
     if not _is_meant(raft, vote.voter):
         return VoteAnswer(raft.address(), error=ErrorCode.INVALID_VOTER_KEY)
@@ -95,10 +94,10 @@ def _vote(raft: Raft, vote: Vote, now_ms: int) -> VoteAnswer:
     return VoteAnswer(raft.address(), granted)
 
 
-def _makes_sense(vote: Vote) -> bool:
+def _makes_sense(raft: Raft, vote: Vote) -> bool:
     """Who asks for a vote stands in a new epoch, above all that its log has; who asks whether it would get one does not
     yet."""
-    if min(vote.candidate.id, vote.last_epoch, vote.end_offset) < 0 or vote.epoch > QUORUM_EPOCH_MAX:
+    if min(vote.candidate.id, vote.last_epoch, vote.end_offset) < 0 or vote.epoch > raft.epoch_max:
         return False
     return vote.last_epoch <= vote.epoch if vote.pre_vote else vote.last_epoch < vote.epoch
 
@@ -113,7 +112,7 @@ def _begin_epoch(raft: Raft, begin: BeginEpoch, now_ms: int) -> EpochAnswer:
         return EpochAnswer(raft.address(), ErrorCode.FENCED_LEADER_EPOCH)
     if not _is_meant(raft, begin.voter):
         return EpochAnswer(raft.address(), ErrorCode.INVALID_VOTER_KEY)
-    if begin.leader_id == raft.me.id or begin.leader_id < 0 or begin.epoch > QUORUM_EPOCH_MAX:
+    if begin.leader_id == raft.me.id or begin.leader_id < 0 or begin.epoch > raft.epoch_max:
         return EpochAnswer(raft.address(), ErrorCode.INVALID_REQUEST)
     host, port = (begin.endpoints[0].host, begin.endpoints[0].port) if begin.endpoints else ("", 0)
     raft.heed(Leader(begin.leader_id, begin.epoch, host, port), now_ms)
@@ -127,7 +126,7 @@ def _begin_epoch(raft: Raft, begin: BeginEpoch, now_ms: int) -> EpochAnswer:
 def _end_epoch(raft: Raft, end: EndEpoch, now_ms: int) -> EpochAnswer:
     if end.epoch < raft.epoch:
         return EpochAnswer(raft.address(), ErrorCode.FENCED_LEADER_EPOCH)
-    if end.leader_id == raft.me.id or end.leader_id < 0 or end.epoch > QUORUM_EPOCH_MAX:
+    if end.leader_id == raft.me.id or end.leader_id < 0 or end.epoch > raft.epoch_max:
         return EpochAnswer(raft.address(), ErrorCode.INVALID_REQUEST)
     raft.heed(Leader(end.leader_id, end.epoch), now_ms)
     if isinstance(raft.role, Follower) and raft.leader.id == end.leader_id:

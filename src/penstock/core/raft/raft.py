@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from penstock.base.errors import ErrorCode
-from penstock.base.limits import QUORUM_EPOCH_MAX
+from penstock.base.limits import QUORUM_EPOCH_STEP_MAX
 from penstock.base.ports import Random
 from penstock.core.raft import answering
 from penstock.core.raft.candidate import Candidate
@@ -38,6 +38,9 @@ from penstock.core.raft.settings import Settings
 from penstock.core.raft.state import NOBODY, QuorumState
 from penstock.core.raft.unattached import Unattached
 from penstock.core.raft.voters import Replica, Voter, VoterEndpoint, VoterHistory
+
+_EPOCH_LAST = (1 << 31) - 2
+"""behind which an int32 has room for one more"""
 
 
 class Role(Protocol):
@@ -110,6 +113,12 @@ class Raft:
         self._replies: list[Reply] = []
         self._asked = 0
         self.role: Role = self._first_role(stored, now_ms)
+
+    @property
+    def epoch_max(self) -> int:
+        """That another node may speak of. It is stored once it is believed, and behind it there must be room to stand:
+        a limit that is the same for ever would be where elections end."""
+        return min(self.epoch + QUORUM_EPOCH_STEP_MAX, _EPOCH_LAST)
 
     def tick(self, now_ms: int) -> None:
         """Time has passed."""
@@ -261,7 +270,7 @@ class Raft:
 
     def heed(self, heard: Leader, now_ms: int) -> bool:
         """What another node says of epoch and leader. True where this node's role has changed by it."""
-        if not self.epoch <= heard.epoch <= QUORUM_EPOCH_MAX:
+        if not self.epoch <= heard.epoch <= self.epoch_max:
             return False
         knows = heard.id not in (NO_LEADER, self.me.id)
         # One that started again may know who leads and not where: it had heard that, and nothing yet of the voters.

@@ -27,6 +27,10 @@ RECORDS_PER_BATCH = 1_024
 _NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint")
 
 
+class UnknownSnapshot(DecodeError):
+    """It is as it was written, and this release cannot read it."""
+
+
 class SnapshotId(NamedTuple):
     offset: int
     """Everything below it is in the snapshot."""
@@ -71,18 +75,22 @@ def encode_snapshot(
 
 
 def decode_snapshot(data: Buffer, name: str) -> Snapshot:
-    """DecodeError where a snapshot is cut short or a byte of it has changed."""
+    """DecodeError where a snapshot is cut short or a byte of it has changed; UnknownSnapshot where it is of a release
+    that writes other records."""
     controls: list[Control] = []
     records: list[Message] = []
     try:
         for at, header in iterate(data, 0):
             if not check_crc(data, at, header.size_bytes):
                 raise DecodeError(f"{name}: the checksum of the batch at byte {at} is wrong")
+    except KafkaError as problem:
+        raise DecodeError(f"{name}: {problem}") from None
+    try:
         for batch in read_batches(data):
             controls += batch.controls
             records += batch.records
-    except KafkaError as problem:
-        raise DecodeError(f"{name}: {problem}") from None
+    except (DecodeError, KafkaError) as problem:
+        raise UnknownSnapshot(f"{name}: {problem}") from None
     if not controls or controls[-1][0] is not ControlType.SNAPSHOT_FOOTER:
         raise DecodeError(f"{name}: the snapshot has no end")
     return Snapshot([one for one in controls if one[0] >= ControlType.KRAFT_VERSION], records)

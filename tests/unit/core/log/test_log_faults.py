@@ -10,10 +10,12 @@ from random import Random
 import pytest
 
 from penstock.base.errors import ErrorCode, KafkaError
+from penstock.core.log import retention
 from penstock.core.log.config import LogConfig
 from penstock.core.log.log import Log
 from penstock.core.log.segment import Segment
 from penstock.core.log.txn_index import AbortedTransaction
+from penstock.core.log.walk import BadBatch
 from penstock.records.batch import iterate
 from penstock.records.builder import build_batch
 from penstock.records.record import Record
@@ -92,6 +94,24 @@ def test_files_that_could_not_be_removed_are_removed_later() -> None:
     with pytest.raises(OSError):
         log.retain(NOW_MS)
     log.retain(NOW_MS)
+    assert not [path for path in disk.files if path.endswith(".deleted")]
+
+
+def test_files_are_removed_in_their_time_also_where_retention_finds_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(*_: object) -> int:
+        raise BadBatch(7, "bad checksum")
+
+    disk = SimDisk(Random(1))
+    log = new_log(disk, segment_bytes=100, retention_ms=-1, file_delete_delay_ms=1_000)
+    for _ in range(4):
+        append(log)
+    log.delete_before(3)
+    log.retain(NOW_MS)
+    assert [path for path in disk.files if path.endswith(".deleted")]
+    monkeypatch.setattr(retention, "expired", damaged)
+    with pytest.raises(KafkaError) as refused:
+        log.retain(NOW_MS + 1_000)
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
     assert not [path for path in disk.files if path.endswith(".deleted")]
 
 

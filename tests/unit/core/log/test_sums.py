@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from random import Random
 
 import pytest
@@ -19,7 +20,8 @@ def test_a_file_that_is_cut_while_a_thread_reads_it_is_an_error_of_the_disk(left
     written.write()
     read = Sums.load(disk, "0.sums")
     disk.open("0.sums").truncate(left)
-    with pytest.raises(OSError, match="shorter"):
+    with pytest.raises(OSError, match="shorter") as fault:
         list(read.entries(300))
+    assert fault.value.errno == errno.ESTALE, "with EIO the scrubber would take a sound log for damaged"
     with pytest.raises(OSError, match="shorter"):
         read.batches()

@@ -13,13 +13,15 @@ from penstock.core.metadata.records import partition_record
 from penstock.core.raft.batches import build_metadata_batch, read_batches
 from penstock.core.raft.leader import first_records
 from penstock.core.raft.retention import StoredSnapshot, outdated
-from penstock.core.raft.snapshot import SnapshotId, decode_snapshot, encode_snapshot, snapshot_id
+from penstock.core.raft.snapshot import SnapshotId, UnknownSnapshot, decode_snapshot, encode_snapshot, snapshot_id
 from penstock.core.raft.state import QuorumState
 from penstock.core.raft.voters import FORMATTED, Voter, VoterEndpoint, VoterHistory
 from penstock.protocol.generated.config_record import ConfigRecord
 from penstock.protocol.generated.topic_record import TopicRecord
-from penstock.records.batch import patch
+from penstock.records.batch import patch, read_header
+from penstock.records.builder import build_batch
 from penstock.records.control import ControlType, build_control_batch
+from penstock.records.record import Record
 
 KAFKA_VOTERS_SNAPSHOT = b64decode(
     "AAAAAAAAAAAAAACaAAAAAALGztLtACAAAAACAAABoeHKhCcAAAGh4cqEJ///////////////////AAAAAyoAAAAIAAAAAxYAAAAAAaHhyoQeAAAe"
@@ -125,6 +127,13 @@ def test_a_snapshot_of_many_records_comes_back_whole():
     assert [batch.last_offset for batch in read_batches(data)] == [2, 1026, 2050, 3002, 3003]
 
 
+def later_snapshot(value: bytes) -> bytes:
+    """With a record that this release does not know, its checksums all right."""
+    data = encode_snapshot([], {}, now_ms=5)
+    header_bytes = read_header(data, 0).size_bytes
+    return data[:header_bytes] + build_batch([Record.of(None, value, 5)], base_offset=1) + data[header_bytes:]
+
+
 def test_a_snapshot_that_was_cut_or_changed_is_refused():
     whole = encode_snapshot([TopicRecord(name="t", topic_id=b"t" * 16)], {}, now_ms=5)
     for cut in range(len(whole)):
@@ -132,8 +141,17 @@ def test_a_snapshot_that_was_cut_or_changed_is_refused():
             decode_snapshot(whole[:cut], "x")
     changed = bytearray(whole)
     changed[100] ^= 1
-    with pytest.raises(DecodeError, match="checksum"):
+    with pytest.raises(DecodeError, match="checksum") as damage:
         decode_snapshot(changed, "x")
+    assert not isinstance(damage.value, UnknownSnapshot)
+
+
+@pytest.mark.parametrize(
+    "value", [b"\x01\xff\x7f\x00", b"\x02\x02\x00", b"\x01\x02\x7f"], ids=["record", "frame", "version"]
+)
+def test_a_snapshot_of_a_later_release_is_told_from_a_damaged_one(value: bytes):
+    with pytest.raises(UnknownSnapshot, match="x: "):
+        decode_snapshot(later_snapshot(value), "x")
 
 
 def test_a_snapshot_s_name_tells_where_it_ends():
