@@ -47,6 +47,7 @@ from penstock.wire.sender import REQUEST_DATA_BYTES_MAX
 from penstock.wire.share_consumer import AcknowledgeType, Shared
 from penstock.wire.transactions import Committed, GroupMember, State
 
+CONNECT_TIMEOUT_MS = 10_000
 T = TypeVar("T")
 Listener = Callable[[Any], None]
 
@@ -54,7 +55,8 @@ Listener = Callable[[Any], None]
 class Client:
     """A client of one cluster. `bootstrap`: "host:port,host:port". `security` holds for every broker of it. `allocate`:
     memory for large answers, where the caller has a cheaper kind. `run_limit_ms`: how long a talk may take with all its
-    attempts, connections included; TimedOut then."""
+    attempts, connections included; TimedOut then. A connection gets a part of it: behind brokers of the bootstrap that
+    are silent, the next has its turn."""
 
     def __init__(
         self,
@@ -66,7 +68,8 @@ class Client:
         allocate: Allocate = zeroed,
         run_limit_ms: int | None = None,
     ) -> None:
-        self.cluster = Cluster(parse(bootstrap))
+        addresses = parse(bootstrap)
+        self.cluster = Cluster(addresses)
         self._client_id = client_id
         self._response_bytes_max = response_bytes_max
         self._allocate = allocate
@@ -76,6 +79,9 @@ class Client:
         self._selector = selectors.DefaultSelector()
         self._chance = random.Random()
         self._run_limit_ms = run_limit_ms
+        self._connect_timeout_ms = CONNECT_TIMEOUT_MS
+        if run_limit_ms is not None:
+            self._connect_timeout_ms = min(CONNECT_TIMEOUT_MS, run_limit_ms // (len(addresses) + 1))
         self._run_end_ms: int | None = None
         self._closed = False
 
@@ -209,8 +215,8 @@ class Client:
             allocate=self._allocate,
         )
         if self._tls is None:
-            return Link(broker, connection, _now_ms())
-        return TlsLink(broker, connection, _now_ms(), self._tls)
+            return Link(broker, connection, _now_ms(), self._connect_timeout_ms)
+        return TlsLink(broker, connection, _now_ms(), self._connect_timeout_ms, self._tls)
 
     def _pump(self, timeout_ms: int | None) -> None:
         """Write what can be written, read what is there; wait at most that long for something to do."""

@@ -18,7 +18,6 @@ from penstock.wire.conversation import Ask, Ticket
 from penstock.wire.errors import Disconnected
 from penstock.wire.within import unpace
 
-CONNECT_TIMEOUT_MS = 10_000
 PIECES_AT_ONCE = 64 if hasattr(socket.socket, "sendmsg") else 1
 """that are handed to the system by one call; not every system takes more than one."""
 
@@ -26,10 +25,11 @@ PIECES_AT_ONCE = 64 if hasattr(socket.socket, "sendmsg") else 1
 class Link:
     """One socket with what is to be written to it and what waits for it to be ready."""
 
-    def __init__(self, broker: Broker, connection: Connection, now_ms: int) -> None:
+    def __init__(self, broker: Broker, connection: Connection, now_ms: int, timeout_ms: int) -> None:
+        """`timeout_ms`: until it is ready for requests."""
         self.broker = broker
         self.connection = connection
-        self.outgoing: deque[memoryview] = deque([memoryview(connection.start(now_ms, CONNECT_TIMEOUT_MS))])
+        self.outgoing: deque[memoryview] = deque([memoryview(connection.start(now_ms, timeout_ms))])
         self.waiting: list[tuple[Ask, Ticket]] = []
         self.interest = selectors.EVENT_READ | selectors.EVENT_WRITE
         self.connected = False
@@ -126,12 +126,14 @@ class Link:
 class TlsLink(Link):
     """The same over TLS. Once the socket is connected it is wrapped, and shakes hands before anything is sent."""
 
-    def __init__(self, broker: Broker, connection: Connection, now_ms: int, context: ssl.SSLContext) -> None:
+    def __init__(
+        self, broker: Broker, connection: Connection, now_ms: int, timeout_ms: int, context: ssl.SSLContext
+    ) -> None:
         self._context = context
         self._wrapped: ssl.SSLSocket | None = None
         self._wanted = selectors.EVENT_WRITE
         """what the handshake waits for; 0 once it is over."""
-        super().__init__(broker, connection, now_ms)
+        super().__init__(broker, connection, now_ms, timeout_ms)
 
     def wanted(self) -> int:
         return self._wanted or super().wanted()

@@ -24,6 +24,7 @@ from penstock.protocol.registry import APIS
 from penstock.wire import aio, blocking
 from penstock.wire.conversation import Ask, Conversation
 from penstock.wire.errors import Disconnected, TimedOut, Violation
+from penstock.wire.routes import ask_any
 
 Behaviour = Callable[[int, int, int], bytes | None]
 """(key, version, correlation id) of a request to the bytes of its answer; None: silence; b"": hang up."""
@@ -286,6 +287,13 @@ def test_the_asyncio_client_closes_in_the_moment_in_which_it_is_connected(
         runner.run(scenario())
 
 
+def test_behind_a_silent_broker_the_next_has_its_turn_within_the_limit(broker: FakeBroker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        bootstrap = f"127.0.0.1:{silent.getsockname()[1]},{broker.bootstrap}"
+        with blocking.Client(bootstrap, run_limit_ms=3_000) as client:
+            assert client.run(ask_any(client.cluster, HeartbeatRequest(), HeartbeatResponse)) == GOOD
+
+
 def test_a_talk_ends_with_its_limit_whatever_it_is_about_to_try_again() -> None:
     """A listener that takes connections and says nothing: each attempt to connect would wait for ten seconds."""
 
@@ -300,6 +308,6 @@ def test_a_talk_ends_with_its_limit_whatever_it_is_about_to_try_again() -> None:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with blocking.Client(address, run_limit_ms=200) as client:
             began_s = time.monotonic()
-            with pytest.raises(TimedOut, match="within 200 ms"):
+            with pytest.raises(TimedOut):
                 client.run(insist())
             assert time.monotonic() - began_s < 5

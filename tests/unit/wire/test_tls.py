@@ -225,7 +225,7 @@ def test_a_listener_without_tls_may_be_another_broker_tomorrow(site: Site) -> No
 
 
 def test_a_listener_that_does_not_answer_the_handshake_is_left(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.wire.blocking_link.CONNECT_TIMEOUT_MS", 200)
+    monkeypatch.setattr("penstock.wire.blocking.CONNECT_TIMEOUT_MS", 200)
     monkeypatch.setattr("penstock.wire.aio.CONNECT_TIMEOUT_MS", 200)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(KafkaError, match="in time"):
         site.ask_at(silent.getsockname()[1], ca_location=site.certificates.authority)
@@ -244,7 +244,7 @@ def test_a_blocking_client_waits_for_a_handshake_without_spinning(
         return select(self, timeout)
 
     monkeypatch.setattr(selectors.DefaultSelector, "select", counted)
-    monkeypatch.setattr("penstock.wire.blocking_link.CONNECT_TIMEOUT_MS", 300)
+    monkeypatch.setattr("penstock.wire.blocking.CONNECT_TIMEOUT_MS", 300)
     security = parse({"security.protocol": "SSL", "ssl.ca.location": str(certificates.authority)})
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
