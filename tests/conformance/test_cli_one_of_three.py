@@ -12,15 +12,17 @@ import pytest
 from proofs.cluster_up import PENSTOCK, ClusterUp
 
 TIMEOUT_S = 3
+SETUP_S = 30
+"""while everybody is there, on a busy machine"""
 GRACE_S = 12
 """for a busy machine, and for the questions after the cause; far below the minutes of the library"""
 NO_CONTROLLER = "no active controller does"
 Asked = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def ask(servers: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    command = [PENSTOCK, *arguments, "-b", servers, "--timeout", str(TIMEOUT_S)]
-    return subprocess.run(command, capture_output=True, text=True, input=stdin, timeout=TIMEOUT_S + GRACE_S)
+def ask(servers: str, *arguments: str, stdin: str = "", timeout_s: int = TIMEOUT_S) -> subprocess.CompletedProcess[str]:
+    command = [PENSTOCK, *arguments, "-b", servers, "--timeout", str(timeout_s)]
+    return subprocess.run(command, capture_output=True, text=True, input=stdin, timeout=timeout_s + GRACE_S)
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +33,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
         def asked(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
             return ask(first, *arguments, **more)
 
-        assert asked("topic", "create", "hello", "-p", "6").returncode == 0
+        assert ask(first, "topic", "create", "hello", "-p", "6", timeout_s=SETUP_S).returncode == 0
         keyed = "".join(f"{number}:value\n" for number in range(60))
-        assert asked("produce", "hello", "-K:", stdin=keyed).returncode == 0
+        assert ask(first, "produce", "hello", "-K:", stdin=keyed, timeout_s=SETUP_S).returncode == 0
         cluster.kill(2)
         cluster.kill(3)
         deadline = time.monotonic() + 60
@@ -61,6 +63,7 @@ def test_offsets_that_nobody_tells_are_an_error(left: Asked, command: list[str])
 def test_a_topic_is_described_as_far_as_it_is_known(left: Asked) -> None:
     done = left("topic", "describe", "hello", "--format", "json")
     [topic] = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
     known = {one["partition"]: one["end_offset"] for one in topic["partitions"]}
     assert None in known.values() and -1001 not in known.values()
     assert all(end is None or end >= 0 for end in known.values())

@@ -55,13 +55,25 @@ class Lags:
     read in them."""
 
     def __init__(self, admin: Admin, standings: Mapping[str, Standing]) -> None:
-        there = {topic.name for topic in admin.topics(internal=True)}
-        wanted = {t: None for one in standings.values() for t in one.partitions if t.topic in there}
+        self._standings = standings
+        self._there = {topic.name for topic in admin.topics(internal=True)}
+        wanted = {t: None for one in standings.values() for t in one.partitions if t.topic in self._there}
         self.bounds = Bounds(admin, wanted)
         self.by_group = {group: self._of(one) for group, one in standings.items()}
 
     def total(self, group: str) -> int | None:
+        """None where not all of it is known."""
         return sum(one.lag for one in self.by_group[group]) if self.bounds.unknown is None else None
+
+    def by_topic(self, group: str) -> dict[str, int | None]:
+        """None where one of the topic's partitions is not known."""
+        lags = {(one.topic, one.partition): one.lag for one in self.by_group[group]}
+        found: dict[str, int | None] = {}
+        for t in self._standings[group].partitions:
+            if t.topic in self._there:
+                so_far, lag = found.get(t.topic, 0), lags.get(t)
+                found[t.topic] = None if so_far is None or lag is None else so_far + lag
+        return found
 
     def _of(self, standing: Standing) -> list[PartitionLag]:
         from penstock.client import PartitionLag

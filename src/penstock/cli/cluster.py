@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.failures import Failure
+from penstock.cli.failures import Failure, report
 from penstock.cli.options import add_client, make_admin
-from penstock.cli.output import emit, fields, note, table
+from penstock.cli.output import emit, fields, is_json, note, table
 from penstock.cli.own_client import own_client
 from penstock.cli.quorum import NoController, describe_quorum
 
@@ -65,7 +65,8 @@ def show(args: argparse.Namespace) -> int:
     if silent is None:
         return 0
     sys.stdout.flush()
-    note(f"{silent}: what is shown may be old, and brokers that are away may be among it\n  {silent.hint}")
+    told = Failure(f"{silent}; what is shown may be old, and name brokers that are away", silent.hint)
+    report(told, as_json=is_json(args))
     return 1
 
 

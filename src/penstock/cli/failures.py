@@ -7,7 +7,10 @@ import json
 import sys
 
 REQUEST_TIMED_OUT = 7
-NO_CONTROLLER = "brokers answer, but no active controller does: no majority of the controllers is there"
+NO_CONTROLLER = (
+    "brokers answer, but no active controller does: "
+    "an election is under way, or no majority of the controllers is there"
+)
 WHO_IS_MISSING = "`penstock cluster` tells which brokers are missing; --timeout S waits longer"
 _COPIES_MISSING = (
     "fewer copies are in sync than min.insync.replicas asks for: `penstock topic describe TOPIC` shows them, "
@@ -56,8 +59,11 @@ def explain(exc: Exception, args: argparse.Namespace | None = None) -> Failure |
     if waited and args is not None and hasattr(args, "bootstrap_server"):
         from penstock.cli.quorum import START_OTHERS, has_controller
 
-        if not has_controller(args):
+        found = has_controller(args)
+        if found is False:
             return Failure(f"{exc}; {NO_CONTROLLER}", START_OTHERS)
+        if found:
+            return Failure(str(exc), WHO_IS_MISSING)
     return Failure(str(exc), _hint(exc))
 
 

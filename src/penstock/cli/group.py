@@ -17,7 +17,7 @@ from penstock.cli.output import emit, fields, is_json, note, table
 from penstock.cli.own_client import own_client
 
 if TYPE_CHECKING:
-    from penstock.client import Admin, GroupListing, PartitionLag, TopicPartition
+    from penstock.client import Admin, GroupListing, TopicPartition
 
 SHARE, STREAMS = "share", "streams"
 _OTHERS = {SHARE: share_groups, STREAMS: streams_groups}
@@ -145,7 +145,7 @@ def show_lag(args: argparse.Namespace) -> None:
             lags = _lags(admin, args.group, streams)
             if args.watch is not None and sys.stdout.isatty() and not is_json(args):
                 print("\x1b[H\x1b[2J", end="")
-            _print_lags(args, lags.by_group)
+            _print_lags(args, lags)
             if args.watch is None:
                 lags.bounds.check()
                 return
@@ -166,12 +166,11 @@ def _lags(admin: Admin, groups: list[str], streams: list[str]) -> Lags:
     )
 
 
-def _print_lags(args: argparse.Namespace, found: dict[str, list[PartitionLag]]) -> None:
+def _print_lags(args: argparse.Namespace, found: Lags) -> None:
     rows: list[dict[str, Any]] = []
-    for group, lags in found.items():
+    for group, lags in found.by_group.items():
         if args.total:
-            topics = list(dict.fromkeys(lag.topic for lag in lags))
-            rows += [{"group": group, "topic": t, "lag": sum(x.lag for x in lags if x.topic == t)} for t in topics]
+            rows += [{"group": group, "topic": t, "lag": lag} for t, lag in found.by_topic(group).items()]
             continue
         for x in lags:
             row = {"group": group, "topic": x.topic, "partition": x.partition}

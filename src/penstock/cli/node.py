@@ -53,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_yes(gone)
 
 
-def list_nodes(args: argparse.Namespace) -> None:
+def list_nodes(args: argparse.Namespace) -> int:
+    """1 where a broker that counts as alive does not answer."""
     with own_client(args) as client:
         found = survey(args, client, cordons=True)
     shown = [
@@ -69,6 +70,7 @@ def list_nodes(args: argparse.Namespace) -> None:
     ]
     headers = ["BROKER", "RACK", "ALIVE", "CORDONED", "COPIES", "LEADS"]
     emit(args, shown, lambda: table(headers, [list(row.values()) for row in shown]))
+    return int(any(node.alive and node.cordoned is None for node in found.nodes.values()))
 
 
 def cordon(args: argparse.Namespace) -> None:

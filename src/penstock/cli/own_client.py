@@ -26,7 +26,7 @@ def own_client(args: argparse.Namespace, timeout_s: float | None = None) -> Iter
             yield client
     except KafkaError as error:
         waited = error.code in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION)
-        if waited and not has_controller(args):
+        if waited and has_controller(args) is False:
             raise NoController from None
         raise Failure(str(error), WHO_IS_MISSING if waited else None) from None
 

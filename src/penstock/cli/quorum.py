@@ -27,14 +27,18 @@ class NoController(Failure):
 
 
 def describe_quorum(client: Client, timeout_s: float) -> PartitionData:
-    """Leader, epoch, voters and observers. `NoController` where no controller answers in time. The client's own limit
-    ends it, too."""
+    """Leader, epoch, voters and observers. `NoController` where a broker answers and no controller does in time. The
+    client's own limit ends each of the two questions, too."""
     from penstock.base.errors import RETRIABLE, KafkaError
     from penstock.base.ids import METADATA_TOPIC
     from penstock.protocol.generated import describe_quorum_request as asked
     from penstock.protocol.generated.describe_quorum_response import DescribeQuorumResponse
+    from penstock.protocol.generated.metadata_request import MetadataRequest
+    from penstock.protocol.generated.metadata_response import MetadataResponse
     from penstock.wire.routes import ask_any
 
+    # Whoever answers this is asked for the controller then: that one is silent tells nothing of the others.
+    client.run(ask_any(client.cluster, MetadataRequest(topics=[]), MetadataResponse))
     topic = asked.TopicData(topic_name=METADATA_TOPIC, partitions=[asked.PartitionData(partition_index=0)])
     talk = ask_any(
         client.cluster,
@@ -55,24 +59,20 @@ def describe_quorum(client: Client, timeout_s: float) -> PartitionData:
     return found
 
 
-def has_controller(args: argparse.Namespace) -> bool:
-    """False only where a broker answers and no controller does. Of use after a command has waited in vain."""
+def has_controller(args: argparse.Namespace) -> bool | None:
+    """False only where a broker answers and no controller does, None where that is unknown. Of use after a command has
+    waited in vain."""
     from penstock.base.errors import KafkaError
     from penstock.cli.options import client_config
-    from penstock.protocol.generated.metadata_request import MetadataRequest
-    from penstock.protocol.generated.metadata_response import MetadataResponse
     from penstock.wire.blocking import Client
-    from penstock.wire.routes import ask_any
     from penstock.wire.security import parse
 
     try:
         security = parse(client_config(args))
         with Client(args.bootstrap_server, security=security, run_limit_ms=int(ASK_S * 1000)) as client:
-            client.run(ask_any(client.cluster, MetadataRequest(topics=[]), MetadataResponse))
             describe_quorum(client, ASK_S)
     except NoController:
         return False
     except (KafkaError, ValueError):
-        # Nobody answers, or the address is none: whether there is a controller is unknown.
-        return True
+        return None  # nobody answers, or the address is none
     return True

@@ -98,12 +98,25 @@ def survey(args: argparse.Namespace, client: Client, *, cordons: bool = False) -
             partitions[place] = Copies(target, one.isr_nodes, one.leader_id if one.leader_id >= 0 else None)
     nodes = {}
     for broker in sorted(registered.answer.brokers, key=lambda one: one.broker_id):
-        cordoned = cordons and not broker.is_fenced and bool(is_cordoned(client, broker.broker_id))
+        cordoned = _cordon_of(client, broker.broker_id) if cordons and not broker.is_fenced else False
         nodes[broker.broker_id] = Node(broker.broker_id, broker.rack, not broker.is_fenced, cordoned)
     for place, copies in partitions.items():
         for holder in moving[place].replicas if place in moving else copies.replicas:
             nodes.setdefault(holder, Node(holder, alive=False))
     return Survey(dict(sorted(nodes.items())), dict(sorted(partitions.items())), moving, registered.complete)
+
+
+def _cordon_of(client: Client, broker: int) -> bool | None:
+    """None where the broker does not answer, though nobody has missed it yet."""
+    from penstock.base.errors import ErrorCode, KafkaError
+
+    try:
+        return bool(is_cordoned(client, broker))
+    except KafkaError as error:
+        if error.code not in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION):
+            raise
+        note(f"whether broker {broker} is cordoned is unknown: {error}")
+        return None
 
 
 def is_cordoned(client: Client, broker: int) -> bool | None:

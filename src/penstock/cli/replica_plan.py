@@ -18,7 +18,8 @@ class Node(NamedTuple):
     id: int
     rack: str | None = None
     alive: bool = True
-    cordoned: bool = False
+    cordoned: bool | None = False
+    """None: it does not answer, and is given nothing"""
 
 
 class Copies(NamedTuple):
@@ -50,7 +51,7 @@ class _Room:
 
     def __init__(self, nodes: Nodes, partitions: Partitions, among: Iterable[int]) -> None:
         self._nodes = nodes
-        self._copies = {one: 0 for one in among if nodes[one].alive and not nodes[one].cordoned}
+        self._copies = {one: 0 for one in among if nodes[one].alive and nodes[one].cordoned is False}
         for partition in partitions.values():
             for one in partition.replicas:
                 if one in self._copies:

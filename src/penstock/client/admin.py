@@ -265,13 +265,7 @@ class Admin:
         """How far the group is behind, for every partition it has committed or is assigned. Topics that were deleted
         since are left out: there is nothing left to read in them."""
         owners = {t: m.member_id for m in self.group(group).members for t in m.assignment}
-        return self.lag_of(self.group_offsets(group), owners)
-
-    def lag_of(
-        self, committed: Mapping[TopicPartition, int], owners: Mapping[TopicPartition, str] | None = None
-    ) -> list[PartitionLag]:
-        """The same, of offsets that are known already."""
-        owners = owners or {}
+        committed = self.group_offsets(group)
         there = {topic.name for topic in self.topics(internal=True)}
         partitions = [t for t in sorted({**owners, **committed}) if t.topic in there]
         starts, ends = self.offsets(partitions, "earliest"), self.offsets(partitions, "latest")

@@ -66,6 +66,15 @@ def test_the_lag_of_what_leaders_tell_is_shown(shown):
     assert cluster.asked == [("earliest", [ZERO, ONE]), ("latest", [ZERO])]
 
 
+def test_a_sum_of_which_a_part_is_unknown_is_not_told(shown):
+    code, rows, _ = shown(Cluster(silent=[ONE]), "lag", "--total")
+    assert (code, rows[0]) == (1, {"group": "audit", "topic": "hello", "lag": None})
+    code, rows, _ = shown(Cluster(silent=[ZERO, ONE]), "lag", "billing", "--total")
+    assert (code, rows) == (1, [{"group": "billing", "topic": "hello", "lag": None}])
+    code, rows, _ = shown(Cluster(), "lag", "billing", "--total")
+    assert (code, rows) == (0, [{"group": "billing", "topic": "hello", "lag": 11}])
+
+
 def test_a_group_is_described_as_far_as_leaders_tell(shown):
     code, described, said = shown(Cluster(silent=[ONE]), "describe", "billing")
     assert (code, described["lag"], described["state"]) == (1, None, "stable")

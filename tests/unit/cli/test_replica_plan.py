@@ -45,6 +45,11 @@ def test_brokers_that_are_away_or_cordoned_or_not_named_get_nothing():
     assert plan_drain(1, cluster, {ZERO: held(1), ONE: held(1)}, among=[5]).targets == {ZERO: [5], ONE: [5]}
 
 
+def test_a_broker_that_does_not_answer_gets_nothing():
+    cluster = {**brokers(3), 2: Node(2, cordoned=None)}
+    assert plan_drain(1, cluster, {ZERO: held(1)}).targets == {ZERO: [3]}
+
+
 def test_a_copy_that_nobody_can_take_is_dropped_only_where_that_is_allowed():
     partitions = {ZERO: held(1, 2, 3)}
     assert plan_drain(2, brokers(3), partitions).homeless == [ZERO]
