@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.cli.failures import Failure, Usage
 from penstock.cli.output import note
+from penstock.cli.own_client import is_silence
 
 if TYPE_CHECKING:
     from penstock.base.ids import TopicPartition
@@ -108,12 +109,12 @@ def survey(args: argparse.Namespace, client: Client, *, cordons: bool = False) -
 
 def _cordon_of(client: Client, broker: int) -> bool | None:
     """None where the broker does not answer, though nobody has missed it yet."""
-    from penstock.base.errors import ErrorCode, KafkaError
+    from penstock.base.errors import KafkaError
 
     try:
         return bool(is_cordoned(client, broker))
     except KafkaError as error:
-        if error.code not in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION):
+        if not is_silence(error):
             raise
         note(f"whether broker {broker} is cordoned is unknown: {error}")
         return None

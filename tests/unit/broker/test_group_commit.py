@@ -78,6 +78,11 @@ class Bench:
         for number in numbers:
             self.commit.want(self.partitions[number])
 
+    async def next_sync(self) -> None:
+        async with asyncio.timeout(10):
+            while not self.jobs.waiting:
+                await tick()
+
     def synced(self) -> list[int]:
         return [one.log.synced_offset for one in self.partitions]
 
@@ -200,9 +205,7 @@ def test_a_log_waits_while_the_process_is_short_of_descriptors(monkeypatch):
         await asyncio.wait_for(bench.commit.drained(), 10)
         assert (bench.synced(), short.failure) == ([0, 1], None)
         short.closed = None
-        async with asyncio.timeout(10):
-            while not bench.jobs.waiting:
-                await tick()
+        await bench.next_sync()
         bench.jobs.end()
         assert bench.synced() == [1, 1]
 
@@ -220,9 +223,7 @@ def test_a_sync_that_could_not_open_what_it_needs_is_tried_again(monkeypatch):
         bench.jobs.end()
         assert (bench.synced(), bench.told, short.failure) == ([0], [], None)
         short.fault = None
-        async with asyncio.timeout(10):
-            while not bench.jobs.waiting:
-                await tick()
+        await bench.next_sync()
         bench.jobs.end()
         assert (bench.synced(), bench.told) == ([1], ["t-0"])
 
@@ -231,16 +232,15 @@ def test_a_sync_that_could_not_open_what_it_needs_is_tried_again(monkeypatch):
 
 def test_whoever_waits_for_descriptors_gets_no_turn_once_all_is_closed(monkeypatch):
     async def story() -> None:
-        monkeypatch.setattr("penstock.broker.group_commit.AGAIN_MS", 1)
+        monkeypatch.setattr("penstock.broker.group_commit.AGAIN_MS", 0)
         bench = Bench(1)
         bench.partitions[0].log.closed = OSError(errno.EMFILE, "too many open files")
         bench.want(0)
         await tick()
         await asyncio.wait_for(bench.commit.close(), 10)
         bench.partitions[0].log.closed = None
-        later = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_later(0.01, later.set_result, None)
-        await later
+        for _ in range(3):  # its timer, the turn, and one more
+            await tick()
         assert bench.jobs.waiting == []
 
     asyncio.run(story())

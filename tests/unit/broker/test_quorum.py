@@ -33,7 +33,7 @@ from penstock.protocol.generated.partition_change_record import PartitionChangeR
 from penstock.protocol.generated.partition_record import PartitionRecord
 from penstock.protocol.generated.topic_record import TopicRecord
 from penstock.sim.disk import PowerLoss, SimDisk
-from tests.unit.core.raft.test_raft_single_voter import later_snapshot
+from tests.unit.core.raft.raft_bench import later_snapshot
 
 T = TypeVar("T")
 

@@ -35,6 +35,7 @@ def test_waiting_in_vain_where_brokers_answer_is_told_as_that(there, step, monke
     monkeypatch.setattr(quorum, "has_controller", lambda args: there)
     told = explain(BrokerUnreachable("timed out", code=-185), ARGS)
     assert ("no active controller does" in str(told)) is (there is False)
+    assert ("penstock broker --config" in told.hint) is (there is False)
     assert step in told.hint
 
 

@@ -11,15 +11,26 @@ from penstock.core.raft.batches import build_metadata_batch
 from penstock.core.raft.raft import Raft
 from penstock.core.raft.rpc import Answer, Answered, Failed, Fetch, Leader, Received, Request, Send, Vote, VoteAnswer
 from penstock.core.raft.settings import Settings
+from penstock.core.raft.snapshot import encode_snapshot
 from penstock.core.raft.state import QuorumState
 from penstock.core.raft.voters import Replica, Voter, VoterEndpoint, VoterHistory
 from penstock.protocol.generated.topic_record import TopicRecord
+from penstock.records.batch import read_header
+from penstock.records.builder import build_batch
+from penstock.records.record import Record
 from penstock.sim.disk import SimDisk
 from tests.sim.raft_world import CONFIG, Clock, Seeded
 
 
 def voter(id_: int) -> Voter:
     return Voter(id_, bytes([id_]) * 16, (VoterEndpoint("CONTROLLER", f"host{id_}", 9000 + id_),))
+
+
+def later_snapshot(value: bytes) -> bytes:
+    """With a record that this release does not know, its checksums all right."""
+    data = encode_snapshot([], {}, now_ms=5)
+    header_bytes = read_header(data, 0).size_bytes
+    return data[:header_bytes] + build_batch([Record.of(None, value, 5)], base_offset=1) + data[header_bytes:]
 
 
 class Bench:

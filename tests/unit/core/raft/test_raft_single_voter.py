@@ -18,10 +18,9 @@ from penstock.core.raft.state import QuorumState
 from penstock.core.raft.voters import FORMATTED, Voter, VoterEndpoint, VoterHistory
 from penstock.protocol.generated.config_record import ConfigRecord
 from penstock.protocol.generated.topic_record import TopicRecord
-from penstock.records.batch import patch, read_header
-from penstock.records.builder import build_batch
+from penstock.records.batch import patch
 from penstock.records.control import ControlType, build_control_batch
-from penstock.records.record import Record
+from tests.unit.core.raft.raft_bench import later_snapshot
 
 KAFKA_VOTERS_SNAPSHOT = b64decode(
     "AAAAAAAAAAAAAACaAAAAAALGztLtACAAAAACAAABoeHKhCcAAAGh4cqEJ///////////////////AAAAAyoAAAAIAAAAAxYAAAAAAaHhyoQeAAAe"
@@ -125,13 +124,6 @@ def test_a_snapshot_of_many_records_comes_back_whole():
     assert content.controls == formatted().control_records()
     assert {batch.epoch for batch in read_batches(data)} == {4}
     assert [batch.last_offset for batch in read_batches(data)] == [2, 1026, 2050, 3002, 3003]
-
-
-def later_snapshot(value: bytes) -> bytes:
-    """With a record that this release does not know, its checksums all right."""
-    data = encode_snapshot([], {}, now_ms=5)
-    header_bytes = read_header(data, 0).size_bytes
-    return data[:header_bytes] + build_batch([Record.of(None, value, 5)], base_offset=1) + data[header_bytes:]
 
 
 def test_a_snapshot_that_was_cut_or_changed_is_refused():
